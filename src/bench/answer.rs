@@ -52,11 +52,19 @@ impl Way {
         }
     }
 
-    /// Whether an answer that is none, in words, is the service's saying that it does not have what is asked for: a store whose balances are not
+    /// Whether a failure is the service's saying that it does not have what is asked for: a store whose balances are not
     /// known answers so to questions of them, and its service is well. The one in this process has no node to ask either.
     #[must_use]
-    pub fn withholds(&self, why: &str) -> bool {
-        is_withheld(why, matches!(self, Self::InProcess(_)))
+    pub fn withholds(&self, failure: &Failure) -> bool {
+        let FailureKind::Refused(status, said) = &failure.kind else {
+            return false;
+        };
+        match *status {
+            // "The answer took too long" and "Too many requests" are 503 as well.
+            StatusCode::SERVICE_UNAVAILABLE => said.as_deref() == Some(NOT_INDEXED),
+            StatusCode::BAD_GATEWAY => matches!(self, Self::InProcess(_)),
+            _ => false,
+        }
     }
 
     /// A client that goes this way.
@@ -99,11 +107,7 @@ impl Client {
         let mut kept = Kept::new(body, BOUNDS.bytes);
         let bytes = self.visit(target, |bytes| kept.take(bytes)).await?;
         let whole = kept.end().map(|()| bytes);
-        whole.map_err(|why| Failure {
-            why,
-            is_broken: false,
-            is_unread: false,
-        })
+        whole.map_err(Failure::too_long)
     }
 
     async fn visit(&mut self, target: &str, mut visit: impl FnMut(&[u8])) -> Result<u64, Failure> {
@@ -118,16 +122,8 @@ impl Client {
                 "{NO_OBJECT}: its {} bytes do not begin with {{ and end with }}",
                 got.bytes
             ))),
-            Ok(got) => Err(Failure {
-                why: refused(got.status, ""),
-                is_broken: false,
-                is_unread: false,
-            }),
-            Err(why) => Err(Failure {
-                why,
-                is_broken: true,
-                is_unread: false,
-            }),
+            Ok(got) => Err(Failure::refused(got.status, None)),
+            Err(why) => Err(Failure::broken(why)),
         }
     }
 
@@ -148,16 +144,17 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// One sentence: what came instead.
-    pub async fn body(&mut self, target: &str) -> Result<Vec<u8>, String> {
+    /// When the answer is no 200 or breaks off, with what it says.
+    pub async fn body(&mut self, target: &str) -> Result<Vec<u8>, Failure> {
         self.body_within(target, BOUNDS).await
     }
 
-    async fn body_within(&mut self, target: &str, bounds: Bounds) -> Result<Vec<u8>, String> {
+    async fn body_within(&mut self, target: &str, bounds: Bounds) -> Result<Vec<u8>, Failure> {
         let mut body = Vec::new();
         let mut kept = Kept::new(&mut body, bounds.bytes);
-        let got = self.read(target, bounds.time, |bytes| kept.take(bytes)).await?;
-        kept.end()?;
+        let got = self.read(target, bounds.time, |bytes| kept.take(bytes)).await;
+        let got = got.map_err(Failure::broken)?;
+        kept.end().map_err(Failure::too_long)?;
         if got.status == StatusCode::OK {
             return Ok(body);
         }
@@ -165,12 +162,8 @@ impl Client {
         struct Refusal {
             error: String,
         }
-        let refusal = serde_json::from_slice::<Refusal>(&body);
-        let text = refusal.map_or_else(
-            |_| String::new(),
-            |refusal| format!(": {}", shown(&refusal.error)),
-        );
-        Err(refused(got.status, &text))
+        let refusal = serde_json::from_slice::<Refusal>(&body).ok();
+        Err(Failure::refused(got.status, refusal.map(|refusal| refusal.error)))
     }
 }
 
@@ -191,40 +184,58 @@ pub(super) fn shown(text: &str) -> String {
 /// What is said of an answer that is no object.
 const NO_OBJECT: &str = "not a JSON object";
 
-/// An answer that is no 200, in words.
-fn refused(status: StatusCode, text: &str) -> String {
-    let hint = match status {
-        StatusCode::TOO_MANY_REQUESTS => {
-            ": it limits the rate of its clients, `--rate-limit 0` lets it be measured"
-        }
-        _ => "",
-    };
-    format!("status {}{text}{hint}", status.as_u16())
-}
-
-fn is_withheld(why: &str, is_alone: bool) -> bool {
-    // "The answer took too long" and "Too many requests" are 503 as well.
-    why.starts_with("status 503: Data for the requested range") || is_alone && why.starts_with("status 502: ")
-}
+/// What a service says in a 503 of what it does not have.
+const NOT_INDEXED: &str = "Data for the requested range is still being indexed";
 
 /// A request without a 200 or a whole body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// What came instead, one sentence.
     pub why: String,
-    /// Whether the connection is of no use any more.
-    pub is_broken: bool,
-    /// Whether it was a 200 that is not the JSON that it must be.
-    pub is_unread: bool,
+    /// Which of these it was.
+    pub kind: FailureKind,
+}
+
+/// What came in place of a whole 200.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// No whole answer: the connection is of no use any more.
+    Broken,
+    /// Another status, and what the service says of it, where that was read.
+    Refused(StatusCode, Option<String>),
+    /// A 200 that is longer than is taken.
+    TooLong,
+    /// A 200 that is not the JSON that it must be.
+    Unread,
 }
 
 impl Failure {
-    /// A 200 that is not the JSON that it must be.
+    pub(super) const fn broken(why: String) -> Self {
+        let kind = FailureKind::Broken;
+        Self { why, kind }
+    }
+
     pub(super) const fn unread(why: String) -> Self {
+        let kind = FailureKind::Unread;
+        Self { why, kind }
+    }
+
+    const fn too_long(why: String) -> Self {
+        let kind = FailureKind::TooLong;
+        Self { why, kind }
+    }
+
+    fn refused(status: StatusCode, said: Option<String>) -> Self {
+        let hint = match status {
+            StatusCode::TOO_MANY_REQUESTS => {
+                ": it limits the rate of its clients, `--rate-limit 0` lets it be measured"
+            }
+            _ => "",
+        };
+        let text = said.as_deref().map(|said| format!(": {}", shown(said)));
         Self {
-            why,
-            is_broken: false,
-            is_unread: true,
+            why: format!("status {}{}{hint}", status.as_u16(), text.unwrap_or_default()),
+            kind: FailureKind::Refused(status, said),
         }
     }
 }
@@ -361,9 +372,9 @@ mod tests {
         let time = Duration::from_millis(50);
         let mut ask = async |target, bytes| client.body_within(target, Bounds { time, bytes }).await;
         assert_eq!(ask("/five", 5).await, Ok(b"[1,2]".to_vec()));
-        let why = ask("/five", 4).await.unwrap_err();
+        let why = ask("/five", 4).await.unwrap_err().why;
         assert_eq!(why, "an answer of 5 bytes, of which 4 are taken");
-        let why = ask("/never", 5).await.unwrap_err();
+        let why = ask("/never", 5).await.unwrap_err().why;
         assert_eq!(why, "no whole answer within 0.1 s");
     }
 
@@ -398,17 +409,27 @@ mod tests {
 
     #[test]
     fn what_a_store_does_not_have_is_no_failure() {
-        let indexed = "status 503: Data for the requested range is still being indexed (/api/a)";
-        assert!(is_withheld(indexed, true) && is_withheld(indexed, false));
-        let asks_node = "status 502: Upstream node error (/api/token/balance)";
-        assert!(is_withheld(asks_node, true) && !is_withheld(asks_node, false));
-        for why in [
-            "status 503: Too many requests",
-            "status 500: no",
-            "status 404",
-            "closed",
+        let (alone, other) = (Way::InProcess(Arc::new(Five)), Way::Http("other".to_owned()));
+        let withheld = |failure: &Failure| (alone.withholds(failure), other.withholds(failure));
+        let refused = |status: u16, said: &str| {
+            let said = (!said.is_empty()).then(|| said.to_owned());
+            Failure::refused(StatusCode::from_u16(status).unwrap(), said)
+        };
+        let indexed = refused(503, "Data for the requested range is still being indexed");
+        assert_eq!(
+            indexed.why,
+            "status 503: Data for the requested range is still being indexed"
+        );
+        assert_eq!(withheld(&indexed), (true, true));
+        assert_eq!(withheld(&refused(502, "Upstream node error")), (true, false));
+        for failure in [
+            refused(503, "Too many requests"),
+            refused(503, ""),
+            refused(500, "no"),
+            refused(404, ""),
+            Failure::broken("closed".to_owned()),
         ] {
-            assert!(!is_withheld(why, true) && !is_withheld(why, false), "{why}");
+            assert_eq!(withheld(&failure), (false, false), "{failure:?}");
         }
     }
 

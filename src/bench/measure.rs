@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::answer::{Client, Failure, Way, rows};
+use super::answer::{Client, Failure, FailureKind, Way, rows};
 use super::figures::Latencies;
 use super::measurement::{Condition, Measurement, Unread};
 use super::plan::SECONDS_MIN;
@@ -65,16 +65,17 @@ pub struct Answers {
 ///
 /// # Errors
 ///
-/// One sentence where none is answered.
-pub async fn look(question: &Question, way: &Way) -> Result<(Answers, Option<String>), String> {
-    let mut client = way.client().await.map_err(|error| error.to_string())?;
+/// What the first came to where none is answered.
+pub async fn look(question: &Question, way: &Way) -> Result<(Answers, Option<String>), Failure> {
+    let client = way.client().await;
+    let mut client = client.map_err(|error| Failure::broken(error.to_string()))?;
     let mut answers = Answers::default();
-    let (mut failures, mut first) = (0, None);
+    let (mut failures, mut first): (_, Option<Failure>) = (0, None);
     for target in &question.targets {
         let body = client.body(target).await;
         let counted = body.and_then(|body| {
             let counted = rows(&body).inspect_err(|why| answers.unread.push(why));
-            Ok((counted?, body.len()))
+            Ok((counted.map_err(Failure::unread)?, body.len()))
         });
         match counted {
             Ok((rows, bytes)) => {
@@ -82,11 +83,14 @@ pub async fn look(question: &Question, way: &Way) -> Result<(Answers, Option<Str
                 answers.lengths.push(bytes as u64);
                 answers.bytes += bytes as u64;
             }
-            Err(why) => {
+            Err(failure) => {
                 answers.rows.push(0);
                 answers.lengths.push(0);
                 failures += 1;
-                first.get_or_insert_with(|| format!("{why} ({target})"));
+                first.get_or_insert_with(|| Failure {
+                    why: format!("{} ({target})", failure.why),
+                    ..failure
+                });
                 // It may be the connection's fault.
                 if let Ok(again) = way.client().await {
                     client = again;
@@ -96,9 +100,11 @@ pub async fn look(question: &Question, way: &Way) -> Result<(Answers, Option<Str
     }
     let asked = question.targets.len();
     match first {
-        Some(why) if failures == asked => Err(why),
+        Some(failure) if failures == asked => Err(failure),
         first => {
-            let told = |why| format!("{failures} of {asked} paths were not answered, the first with: {why}");
+            let told = |Failure { why, .. }| {
+                format!("{failures} of {asked} paths were not answered, the first with: {why}")
+            };
             Ok((answers, first.map(told)))
         }
     }
@@ -165,9 +171,9 @@ impl Sums {
 
     /// Takes a failure.
     fn met(&mut self, failure: Failure) {
-        match failure.is_unread {
-            true => self.unread(failure.why),
-            false => self.failed(failure.why),
+        match failure.kind {
+            FailureKind::Unread => self.unread(failure.why),
+            _ => self.failed(failure.why),
         }
     }
 
@@ -329,7 +335,7 @@ async fn warm_up_to(
                     },
                     Err(_) if is_cut(took, deadline) => break,
                     Err(failure) => {
-                        is_broken = failure.is_broken;
+                        is_broken = failure.kind == FailureKind::Broken;
                         sums.met(failure);
                     }
                 }
@@ -384,14 +390,10 @@ async fn in_time(answer: impl Future<Output = Result<u64, Failure>>, until: Inst
     let began = clock::now();
     let answered = tokio::time::timeout_at(until.into(), answer).await;
     answered.unwrap_or_else(|_| {
-        Err(Failure {
-            why: format!(
-                "no whole answer within {:.1} s",
-                (clock::now() - began).as_secs_f64()
-            ),
-            is_broken: true,
-            is_unread: false,
-        })
+        Err(Failure::broken(format!(
+            "no whole answer within {:.1} s",
+            (clock::now() - began).as_secs_f64()
+        )))
     })
 }
 

@@ -3,7 +3,7 @@
 use super::answer::OVER_HTTP;
 use super::figures::so_many;
 use super::measurement::Measurement;
-use super::report::{Asked, NOT_ANSWERED, Report};
+use super::report::{Asked, Note, Report};
 
 impl Report {
     /// Why it does not say what was asked, where questions were not answered: all of them or some, or where others were asked, too.
@@ -61,8 +61,10 @@ impl Report {
         };
         // That it was not answered is said by then.
         let noted = |asked: &Asked| {
-            let note = asked.notes.first()?;
-            Some(note.strip_prefix(NOT_ANSWERED).unwrap_or(note).to_owned())
+            Some(match asked.notes.first()? {
+                Note::NotAnswered(why) => why.clone(),
+                note => note.to_string(),
+            })
         };
         let failed = |asked: &Asked| {
             let first = asked.measurements.iter().find_map(Measurement::failed);
@@ -105,7 +107,7 @@ impl Report {
             return None;
         }
         let mut notes = self.questions.iter().flat_map(|asked| &asked.notes);
-        let why = notes.find(|note| note.starts_with(OVER_HTTP))?;
+        let why = notes.find(|note| matches!(note, Note::Unmeasured { way, .. } if *way == OVER_HTTP))?;
         Some(format!("nothing was measured {why}"))
     }
 }

@@ -1,10 +1,12 @@
 //! What a run found, whole: what the table, the JSON and the page are made of.
 
+use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::against::{Comparison, Tally, Verdict};
+use super::answer::Way;
 use super::figures::{Percentiles, count, differing, duration, or_none, ratio, so_many};
 pub use super::machine::Machine;
 use super::measure::Answers;
@@ -51,8 +53,44 @@ pub struct Report {
 /// The form of the JSON: raised where a field goes, is named anew or means something else. Fields may come without that.
 pub const SCHEMA: u32 = 2;
 
-/// How a question's note begins that says why it was not answered.
-pub(super) const NOT_ANSWERED: &str = "not answered: ";
+/// What is to be told of a question beside its figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Why it was not answered.
+    NotAnswered(String),
+    /// Why a measurement is missing.
+    Unmeasured {
+        /// The name of the way that was to be measured.
+        way: &'static str,
+        /// Whether the service was to be made cold.
+        cold: bool,
+        /// Why.
+        why: String,
+    },
+    /// What else there is to be told.
+    Other(String),
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAnswered(why) => write!(f, "not answered: {why}"),
+            Self::Unmeasured {
+                way,
+                cold: false,
+                why,
+            } => write!(f, "{way}: {why}"),
+            Self::Unmeasured { way, cold: true, why } => write!(f, "{way}, cold: {why}"),
+            Self::Other(told) => f.write_str(told),
+        }
+    }
+}
+
+impl Serialize for Note {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
 
 /// The parameters of a run.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -91,7 +129,7 @@ pub struct Asked {
     /// What others answered.
     pub comparisons: Vec<Comparison>,
     /// Why a measurement is missing.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Asked {
@@ -105,6 +143,12 @@ impl Asked {
                 .extend(Comparison::with_store(filter, rows, counted));
         }
         self.measurements.push(found);
+    }
+
+    /// Notes that a measurement is missing, and why.
+    pub(super) fn unmeasured(&mut self, way: &Way, cold: bool, why: String) {
+        let way = way.name();
+        self.notes.push(Note::Unmeasured { way, cold, why });
     }
 }
 

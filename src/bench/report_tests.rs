@@ -7,7 +7,7 @@ use super::figures::Latencies;
 use super::filter::LogFilter;
 use super::measure::Answers;
 use super::measurement::{Condition, Measurement, Unread};
-use super::report::{Asked, Machine, Report, Settings};
+use super::report::{Asked, Machine, Note, Report, Settings};
 use super::set::questions;
 use super::statistics::Head;
 use super::tests::{facts, only, statistics};
@@ -361,7 +361,7 @@ fn a_run_in_which_every_question_failed_has_measured_nothing() {
     assert_eq!(report.unanswered(), None);
     for asked in &mut report.questions {
         asked.measurements.clear();
-        asked.notes = vec!["not answered: status 429".to_owned()];
+        asked.notes = vec![Note::NotAnswered("status 429".to_owned())];
     }
     let told = report.unanswered().unwrap();
     assert_eq!(told, "no question was answered: status 429");

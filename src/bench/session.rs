@@ -15,7 +15,7 @@ use super::load::LoadedLogs;
 use super::measure::{Answers, Bed, cold, look, warm};
 use super::plan::{Kind, Plan, Steps};
 use super::question::{LeftOut, Published, Question};
-use super::report::{Asked, NOT_ANSWERED, Report};
+use super::report::{Asked, Note, Report};
 use crate::clock;
 use crate::node::Node;
 
@@ -214,7 +214,7 @@ impl Session {
                         "its time"
                     };
                     let told = format!("broken off: {why} was over, what was found until then stays");
-                    asked.notes.push(told);
+                    asked.notes.push(Note::Other(told));
                 }
             }
             turn.ends();
@@ -305,11 +305,11 @@ impl Session {
         match look(question, first).await {
             Ok((answers, failed)) => {
                 asked.answers = answers;
-                asked.notes.extend(failed);
+                asked.notes.extend(failed.map(Note::Other));
             }
-            Err(why) => {
-                asked.is_withheld = first.withholds(&why);
-                asked.notes.push(format!("{NOT_ANSWERED}{why}"));
+            Err(failure) => {
+                asked.is_withheld = first.withholds(&failure);
+                asked.notes.push(Note::NotAnswered(failure.why));
                 return false;
             }
         }
@@ -339,7 +339,7 @@ impl Session {
                 let until = self.before(turn.deadline);
                 match warm(&question, &asked.answers, way, clients, turn.seconds, until).await {
                     Ok(found) => asked.measured(found),
-                    Err(why) => asked.notes.push(format!("{}: {why}", way.name())),
+                    Err(why) => asked.unmeasured(way, false, why),
                 }
             }
         }
@@ -353,7 +353,7 @@ impl Session {
                     // Making it cold took all the time that there was.
                     Ok(found) if found.runs + found.failures == 0 => self.behind.add(Kind::Cold),
                     Ok(found) => asked.measured(found),
-                    Err(why) => asked.notes.push(format!("{}, cold: {why}", way.name())),
+                    Err(why) => asked.unmeasured(way, true, why),
                 }
             }
         }

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use quarry::bench::answer::Way;
 use serde_json::Value;
 
-use super::binary::{Server, command, eventually, exchange, interrupt, list, number};
+use super::binary::{Server, command, demo, eventually, exchange, interrupt, list, number, quarry};
 use super::{SHORT, bench, differs, imported, question, read};
 
 /// Something that accepts connections and says nothing; and tells of each.
@@ -451,6 +452,32 @@ fn a_service_of_a_store_that_begins_elsewhere_is_refused() {
     let url = spoiling(&service, |_| {}, without_first);
     let outcome = bench(&["--data-dir", &data, "--url", &url]);
     outcome.refused(&["does not begin with this store's first block 0"]);
+}
+
+/// What a service says of what it does not have is known by its words, which are those that it really says.
+#[tokio::test]
+async fn a_service_that_does_not_have_what_is_asked_for_is_understood() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data").display().to_string();
+    let recording = std::fs::File::open(demo("chain.jsonl.zst")).unwrap();
+    let recording = std::io::read_to_string(zstd::Decoder::new(recording).unwrap()).unwrap();
+    let later: Vec<&str> = recording.lines().skip(100).collect();
+    let part = directory.path().join("part.jsonl");
+    std::fs::write(&part, later.join("\n")).unwrap();
+    let part = part.to_str().unwrap();
+    quarry(["import", "chain", part, "--data-dir", &data]).succeeded();
+    let service = Server::start(["serve", "--data-dir", &data]);
+    let way = Way::Http(service.address.clone());
+    let mut client = way.client().await.unwrap();
+    // Before its first block, above its last one, and of a chain that it does not serve.
+    for (target, is_withheld) in [
+        ("/api/block/5/rewards", true),
+        ("/api/block/999999/rewards", false),
+        ("/api/block/5/rewards?chain=testnet", false),
+    ] {
+        let failure = client.body(target).await.unwrap_err();
+        assert_eq!(way.withholds(&failure), is_withheld, "{target}: {failure:?}");
+    }
 }
 
 #[test]

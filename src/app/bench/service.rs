@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use super::bed::{Bed, Lent};
 use crate::api::{Api, Settings as ApiSettings};
 use crate::app::AppError;
-use crate::bench::answer::Way;
+use crate::bench::answer::{Failure, Way};
 use crate::bench::statistics::StoreFacts;
 use crate::http::{Handler, Limits, Pool, PoolLimits, serve};
 use crate::shutdown::{Shutdown, Trigger, pair};
@@ -94,12 +94,12 @@ async fn check(authority: &str, facts: &StoreFacts) -> Result<(), AppError> {
         let body = client.body(&target).await?;
         let answer: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
         let hash = answer.pointer("/result/hash").and_then(serde_json::Value::as_str);
-        Ok::<_, String>(hash.map(str::to_owned))
+        Ok::<_, Failure>(hash.map(str::to_owned))
     };
     let refused = |why: String| AppError::Usage(format!("the service at {authority}{why}"));
     let head = hash(facts.head)
         .await
-        .map_err(|why| refused(format!(": {why}")))?;
+        .map_err(|failure| refused(format!(": {}", failure.why)))?;
     if head != Some(facts.head_hash.to_string()) {
         return Err(refused(format!(
             " has not this store's block {} {}: it serves another chain, or is behind",
@@ -109,8 +109,8 @@ async fn check(authority: &str, facts: &StoreFacts) -> Result<(), AppError> {
     // What a store does not have is refused, a block that there is not is null.
     let mut has = async |number: u64| match hash(number).await {
         Ok(found) => Ok(found.is_some()),
-        Err(why) if way.withholds(&why) => Ok(false),
-        Err(why) => Err(refused(format!(": {why}"))),
+        Err(failure) if way.withholds(&failure) => Ok(false),
+        Err(failure) => Err(refused(format!(": {}", failure.why))),
     };
     let begins_before = match facts.first_block.checked_sub(1) {
         Some(before) => has(before).await?,

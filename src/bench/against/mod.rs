@@ -259,7 +259,7 @@ impl Round<'_> {
     /// The service's answer.
     async fn ours(&mut self, filter: &LogFilter) -> Result<Ours, Lacking> {
         let body = self.service.body(&filter.target(self.facts.chain)).await;
-        let body = body.map_err(|why| Lacking::unserved(&why))?;
+        let body = body.map_err(|failure| Lacking::unserved(&failure.why))?;
         let rows = logs(&body).map_err(|why| Lacking::Differs(format!("the service's answer: {why}")))?;
         Ok(Ours {
             rows,
@@ -399,7 +399,7 @@ fn unserved(failure: Failure) -> Untimed {
 
 /// Whether the service gives a list of logs, where it gives another answer than was compared.
 async fn read(service: &mut Client, target: &str) -> Result<Vec<Row>, String> {
-    logs(&service.body(target).await?)
+    logs(&service.body(target).await.map_err(|failure| failure.why)?)
 }
 
 /// Asks again and again for a turn and notes how long each answer of the size expected took, milliseconds.
