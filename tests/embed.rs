@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
+use quarry::http::Handler as _;
 use quarry::model::{Address, B256, Bundle, Bytes, ChainName, U256};
 use quarry::node::recorded::RecordedChain;
 use quarry::service::{
@@ -433,7 +434,7 @@ async fn a_mount_keeps_the_rules_of_every_request() {
         feed.push(bundle).await.unwrap();
     }
     service.reached(MAINNET, 12).await.unwrap();
-    let mount = service.mount();
+    let (mount, handler) = (service.mount(), service.handler());
     let send = |method: &str, target: String| {
         let request = http::Request::builder().method(method).uri(target);
         let (mount, request) = (mount.clone(), request.body("ignored".to_owned()).unwrap());
@@ -456,6 +457,25 @@ async fn a_mount_keeps_the_rules_of_every_request() {
     ] {
         assert_eq!(send(method, target).await.status(), status, "{method}");
     }
+    // With a body, where one is asked for: through the mount, and as the handler has it from another transport.
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}"#;
+    let post = |target: &str, body: Vec<u8>| {
+        let request = http::Request::post(target).header("content-type", "application/json");
+        request.body(bytes::Bytes::from(body)).unwrap()
+    };
+    let told = mount.answer_upload(post("/rpc", call.into())).await;
+    assert_eq!(told.status(), 200);
+    let told = told.into_body().collect().await.unwrap().to_bytes();
+    let number = r#"{"jsonrpc":"2.0","id":1,"result":"0xc"}"#;
+    assert_eq!(told, number);
+    let too_long = mount.answer_upload(post("/rpc", vec![b' '; (1 << 20) + 1])).await;
+    assert_eq!(too_long.status(), 413);
+    let refused = mount.answer_upload(post("/api/logs/get-logs", call.into())).await;
+    assert_eq!(refused.status(), 405);
+    let (parts, body) = post("/rpc", call.into()).into_parts();
+    let request = quarry::http::Request::new(parts).with_upload(body);
+    let told = handler.handle(request).answer().await;
+    assert_eq!(told.body().whole().unwrap(), number);
     // Dropped without a word, it stops all the same; the mount answers on.
     drop(service);
     feed.push(blocks(14).remove(13)).await.unwrap();
