@@ -98,13 +98,10 @@ fn balance_body(
 
 /// T2 where there is an account, else T3.
 pub(super) fn balance(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    // The two share a path, and so their parameters: each is looked at, also where it says nothing.
     if !input.params.contains("address") {
+        // The path takes it.
         Unit::take(&mut input.params)?;
         return token_lists::holders(input);
-    }
-    for pages in ["page", "offset", "cursor"] {
-        input.params.take(pages)?;
     }
     let account = input.require_account()?;
     let address = input.require_contract()?;

@@ -113,6 +113,31 @@ async fn cursors_walk_over_the_whole_list() {
     }
 }
 
+/// T2 has the path of T3, and none of its parameters: what they hold is not looked at.
+#[tokio::test]
+async fn a_balance_minds_no_parameter_of_the_list_of_holders() {
+    let world = World::start(false).await;
+    let list = format!("/api/token/balance?contractaddress={COIN}");
+    let target = format!("{list}&address={HOLDER}");
+    let told = world.server.get(&target).await;
+    assert_eq!(told.status, 200, "{}", told.body);
+    for more in [
+        "offset=abc",
+        "offset=%ff",
+        "page=0",
+        "page=1&page=2",
+        "cursor=%zz",
+    ] {
+        let reply = world.server.get(&format!("{target}&{more}")).await;
+        assert_eq!((reply.status, &reply.body), (200, &told.body), "{more}");
+        assert_eq!(
+            world.server.get(&format!("{list}&{more}")).await.status,
+            400,
+            "{more}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn cursors_walk_over_told_holders() {
     let world = World::start(true).await;
