@@ -6,6 +6,9 @@
 //! which is seldom, the node is asked what both sides held before and after the block (`eth_getBalance`), and a frame
 //! that moved nothing becomes what it was: in favour of itself, of no value. Where another account's code runs the frame
 //! tells by itself that it is none.
+//!
+//! Other nodes tell of such an end as what it is, and state the contract's whole balance as its value, which did not move: it
+//! becomes none as well, so that what is stored does not depend on the node.
 
 mod search;
 
@@ -37,7 +40,7 @@ pub(super) async fn settle(
     rules: &NativeRules,
 ) -> Result<Bundle, SyncError> {
     let traces = bundle.traces.iter().flatten();
-    if !may_doubt(&bundle) || !traces.flat_map(|trace| &trace.frames).any(is_end) {
+    if !may_live_on(&bundle) || !traces.flat_map(|trace| &trace.frames).any(is_end) {
         return Ok(bundle);
     }
     // What takes long in a block of many frames is done off the async threads.
@@ -102,15 +105,16 @@ fn is_end(frame: &Frame) -> bool {
     frame.kind == FrameKind::SelfDestruct
 }
 
-/// Before Cancun every end moves what it says.
-const fn may_doubt(bundle: &Bundle) -> bool {
+/// Before Cancun every end moves what it says. Chains that took EIP-6780 without blobs do not say since when: there frames are
+/// taken at their word.
+const fn may_live_on(bundle: &Bundle) -> bool {
     bundle.block.header.blob_gas_used.is_some()
 }
 
 /// The frames of a bundle that repeat a payment of the same transaction, in order.
 fn doubts(bundle: &Bundle) -> Vec<Doubt> {
     let mut doubts = Vec::new();
-    if !may_doubt(bundle) {
+    if !may_live_on(bundle) {
         return doubts;
     }
     for (transaction, trace) in bundle.traces.iter().flatten().enumerate() {
@@ -211,15 +215,21 @@ fn moved_nothing(
     Some(chosen)
 }
 
-/// Puts right the frames that tell by themselves that they are no ends in favour of whom they name: code of another account
-/// ran than the one that they say ended.
+/// Puts right the frames that tell by themselves that they moved nothing: code of another account ran than the one that they
+/// say ended, or the contract lives on, and ended in favour of itself.
 pub(super) fn set_who_ended(bundle: &mut Bundle) {
+    let may_live_on = may_live_on(bundle);
     for trace in bundle.traces.iter_mut().flatten() {
+        if !trace.frames.iter().any(is_end) {
+            continue;
+        }
         let callers = Callers::of(&trace.frames);
+        let made = made(&trace.frames, &callers);
         let ends = trace.frames.iter().enumerate().filter(|(_, frame)| is_end(frame));
         let wrong = ends.filter_map(|(place, frame)| {
-            let ended = callers.whose_code(&frame.path)?;
-            (ended != frame.from).then_some((place, ended))
+            let ended = callers.whose_code(&frame.path).unwrap_or(frame.from);
+            let lives_on = may_live_on && frame.to == Some(ended) && !made.contains(&ended);
+            (ended != frame.from || (lives_on && !frame.value.is_zero())).then_some((place, ended))
         });
         let wrong: Vec<(usize, Address)> = wrong.collect();
         for (place, ended) in wrong {
@@ -228,6 +238,19 @@ pub(super) fn set_who_ended(bundle: &mut Bundle) {
             }
         }
     }
+}
+
+/// The contracts that a transaction makes, whatever becomes of them. A failed creation does not name its own, but what its code
+/// does is told as done by it.
+fn made(frames: &[Frame], callers: &Callers<'_>) -> HashSet<Address> {
+    let made = frames.iter().filter_map(|frame| {
+        let within_failed = !frame.path.is_empty() && callers.whose_code(&frame.path).is_none();
+        match frame.to {
+            Some(contract) if frame.kind.is_creation() => Some(contract),
+            _ => within_failed.then_some(frame.from),
+        }
+    });
+    made.collect()
 }
 
 /// Makes of these frames ends in favour of the contracts themselves, which move nothing.

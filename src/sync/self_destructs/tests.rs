@@ -1,7 +1,10 @@
 //! Which self-destructs are in doubt, and what balances tell of them.
 
+use serde_json::json;
+
 use super::*;
 use crate::model::{Block, Header, Receipt, Transaction, TransactionTrace};
+use crate::node::wire::{call_traces, parity_traces};
 
 const CONTRACT: Address = Address::repeat_byte(1);
 const PAID: Address = Address::repeat_byte(2);
@@ -162,6 +165,117 @@ fn code_of_another_account_did_not_end_it() {
     let before = bundle.clone();
     set_who_ended(&mut bundle);
     assert_eq!(bundle, before);
+}
+
+/// Ends in favour of the contracts themselves as the two trace methods of nodes other than those on revm tell of them: with
+/// their whole balances. Of one that lives on that is no value: alone, under a revert, and with one made beside it. One that is made here
+/// is told with what goes with it, also where its creation fails.
+#[test]
+fn an_end_in_favour_of_itself_moves_nothing_whichever_way_it_is_told() {
+    let made = Address::repeat_byte(4);
+    let failed = Address::repeat_byte(5);
+    let empty = bundle(Vec::new());
+    let block = &empty.block;
+    let call = |path: &[u32], below: usize, from: Address, to: Address, error: Option<&str>| {
+        json!({
+            "type": "call", "traceAddress": path, "transactionPosition": 0, "subtraces": below, "error": error,
+            "action": {"callType": "call", "from": from, "to": to, "value": "0x0", "gas": "0x64", "input": "0x"},
+            "result": {"gasUsed": "0x1", "output": "0x"},
+        })
+    };
+    let create = |path: &[u32], address: Option<Address>, error: Option<&str>| {
+        json!({
+            "type": "create", "traceAddress": path, "transactionPosition": 0, "subtraces": 1, "error": error,
+            "action": {"creationMethod": "create2", "from": CONTRACT, "value": "0x0", "gas": "0x64", "init": "0x"},
+            "result": {"address": address, "code": "0x", "gasUsed": "0x1"},
+        })
+    };
+    let suicide = |path: &[u32], of: Address, balance: &str| {
+        json!({
+            "type": "suicide", "traceAddress": path, "transactionPosition": 0, "subtraces": 0, "result": null,
+            "action": {"address": of, "refundAddress": of, "balance": balance},
+        })
+    };
+    let parity = json!([
+        call(&[], 4, OTHER, CONTRACT, None),
+        suicide(&[0], CONTRACT, "0x46"),
+        call(&[1], 1, CONTRACT, PAID, Some("Reverted")),
+        suicide(&[1, 0], PAID, "0x5"),
+        create(&[2], Some(made), None),
+        suicide(&[2, 0], made, "0x3c"),
+        create(&[3], None, Some("Reverted")),
+        suicide(&[3, 0], failed, "0x9"),
+    ]);
+    let frame_of = |kind: &str, from: Address, to: Address, value: &str| {
+        json!({
+            "type": kind, "from": from, "to": to, "value": value, "gas": "0x64", "gasUsed": "0x1", "input": "0x",
+        })
+    };
+    let with = |mut frame: serde_json::Value, error: Option<&str>, below: serde_json::Value| {
+        frame["calls"] = below;
+        if let Some(error) = error {
+            frame["error"] = json!(error);
+        }
+        frame
+    };
+    let end = |of: Address, value: &str| frame_of("SELFDESTRUCT", of, of, value);
+    let calls = json!([{"result": with(
+        frame_of("CALL", OTHER, CONTRACT, "0x0"),
+        None,
+        json!([
+            end(CONTRACT, "0x46"),
+            with(frame_of("CALL", CONTRACT, PAID, "0x0"), Some("execution reverted"), json!([end(PAID, "0x5")])),
+            with(frame_of("CREATE2", CONTRACT, made, "0x0"), None, json!([end(made, "0x3c")])),
+            with(
+                frame_of("CREATE2", CONTRACT, failed, "0x0"),
+                Some("execution reverted"),
+                json!([end(failed, "0x9")]),
+            ),
+        ]),
+    )}]);
+    let told = [
+        parity_traces(&parity.to_string(), block).unwrap(),
+        call_traces(&calls.to_string(), block).unwrap(),
+    ];
+    let settled = told.map(|traces| {
+        let mut bundle = Bundle {
+            traces: Some(traces),
+            ..empty.clone()
+        };
+        set_who_ended(&mut bundle);
+        bundle
+    });
+    let [one, other] = &settled;
+    assert_eq!(one, other);
+    let ends = |bundle: &Bundle| {
+        let frames = bundle.traces.as_ref().unwrap()[0].frames.iter();
+        let ends = frames.filter(|frame| is_end(frame));
+        ends.map(|end| (end.from, end.to, end.value.to::<u64>()))
+            .collect::<Vec<_>>()
+    };
+    let expected = [(CONTRACT, 0), (PAID, 0), (made, 60), (failed, 9)];
+    assert_eq!(ends(one), expected.map(|(of, value)| (of, Some(of), value)));
+    // Which is what is made of the words of a node on revm, that tells the payment before.
+    let mut by_revm = bundle(vec![paid(5), ended(1, 5)]);
+    let mut by_geth = bundle(vec![
+        paid(5),
+        frame(FrameKind::SelfDestruct, &[1], CONTRACT, CONTRACT, 70),
+    ]);
+    let held = |account: &Address| match *account {
+        CONTRACT => (U256::from(75), U256::from(70)),
+        _ => (U256::ZERO, U256::from(5)),
+    };
+    for bundle in [&mut by_revm, &mut by_geth] {
+        assert!(tell_apart(bundle, &NativeRules::default(), held));
+    }
+    assert_eq!(by_revm, by_geth);
+    // Before Cancun, and where headers do not tell, all of it goes.
+    let mut before = by_geth;
+    before.block.header.blob_gas_used = None;
+    before.traces.as_mut().unwrap()[0].frames[2].value = U256::from(70);
+    let as_told = before.clone();
+    set_who_ended(&mut before);
+    assert_eq!(before, as_told);
 }
 
 #[test]
