@@ -13,6 +13,8 @@ mod again;
 mod bounds;
 #[path = "support/token_checks.rs"]
 mod checks;
+#[path = "tokens/edges.rs"]
+mod edges;
 #[path = "support/heard.rs"]
 mod heard;
 #[path = "tokens/known.rs"]

@@ -95,7 +95,7 @@ pub use schema_doc::render_schema;
 pub use second_standards::OtherHoldings;
 pub use stages::{Observer, Point, Stage, Step};
 pub use sums::Summed;
-pub use token_ledger::BatchToken;
+pub use token_ledger::{BatchToken, Net};
 pub use unverified::Provenance;
 pub use view::{LastSent, View};
 pub use walked::{Trace, Walked, Walks};

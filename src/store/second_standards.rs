@@ -193,17 +193,9 @@ impl OtherHoldings {
     }
 
     fn moves(&mut self, kind: TokenKind, who: &Address, gained: bool, value: U256) {
-        let (incoming, outgoing) = if gained {
-            (value, U256::ZERO)
-        } else {
-            (U256::ZERO, value)
-        };
-        let flow = Flow {
-            block: self.block,
-            incoming,
-            outgoing,
-        };
-        self.flows.entry((*who, kind)).or_default().add(&flow);
+        let moved = Flow::of(self.block, value, gained);
+        let flow = self.flows.entry((*who, kind)).or_default();
+        flow.net.add(&moved.net);
     }
 
     /// A balance exists after blocks only.

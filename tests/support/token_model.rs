@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use alloy_primitives::U512;
 use quarry::model::token::{DEPOSIT, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL};
 use quarry::model::{Address, B256, Bundle, Bytes, Log, TokenKind, Topics, U256};
 
@@ -189,13 +190,13 @@ fn words(data: &[u8]) -> Option<Vec<U256>> {
         .then(|| data.chunks(32).map(|word| U256::from_be_slice(word)).collect())
 }
 
-/// What a block does to one holder: sums that never overflow here, in two halves of 256 bits.
+/// What a block does to one holder: sums of 512 bits, which never overflow here.
 #[derive(Clone, Copy, Default)]
 struct Moved {
-    incoming: (U256, bool),
-    outgoing: (U256, bool),
+    incoming: U512,
+    outgoing: U512,
     /// Of the zero address: what was minted and is no more.
-    unwrapped: (U256, bool),
+    unwrapped: U512,
 }
 
 /// A token, and the standard by which it is moved where that is not its own.
@@ -203,9 +204,17 @@ type Of = (Address, Option<TokenKind>);
 /// What a block moves, by token, standard and holder.
 type AllMoved = BTreeMap<(Address, Option<TokenKind>, Address), Moved>;
 
-fn add(sum: &mut (U256, bool), value: U256) {
-    let (total, over) = sum.0.overflowing_add(value);
-    *sum = (if over { U256::MAX } else { total }, sum.1 | over);
+fn add(sum: &mut U512, value: U256) {
+    *sum += U512::from(value);
+}
+
+/// What is there after a block, or what is nearest to that, and whether it is that.
+fn after(before: U256, incoming: U512, outgoing: U512) -> (U256, bool) {
+    match (U512::from(before) + incoming).checked_sub(outgoing) {
+        None => (U256::ZERO, false),
+        Some(left) if left > U512::from(U256::MAX) => (U256::MAX, false),
+        Some(left) => (left.to(), true),
+    }
 }
 
 impl Ledger {
@@ -243,32 +252,26 @@ impl Ledger {
             if let Some(kind) = other {
                 if !who.is_zero() {
                     let held = token.others.entry((kind, who)).or_default();
-                    *held = held
-                        .saturating_add(moved.incoming.0)
-                        .saturating_sub(moved.outgoing.0);
+                    *held = after(*held, moved.incoming, moved.outgoing).0;
                 }
                 continue;
             }
-            token.doubted |= moved.incoming.1 | moved.outgoing.1 | moved.unwrapped.1;
             if who.is_zero() {
-                for (sum, (value, _)) in [
-                    (&mut token.minted, moved.outgoing),
-                    (&mut token.burnt, moved.incoming),
+                for (sum, came, went) in [
+                    (&mut token.minted, moved.outgoing, moved.unwrapped),
+                    (&mut token.burnt, moved.incoming, U512::ZERO),
                 ] {
-                    let (total, over) = sum.overflowing_add(value);
-                    token.doubted |= over;
-                    *sum = if over { U256::MAX } else { total };
+                    let (left, is_so) = after(*sum, came, went);
+                    *sum = left;
+                    token.doubted |= !is_so;
                 }
-                token.doubted |= token.minted < moved.unwrapped.0;
-                token.minted = token.minted.saturating_sub(moved.unwrapped.0);
                 token.doubted |= token.burnt > token.minted;
                 continue;
             }
             let balance = token.balances.entry(who).or_default();
-            let (sum, over) = balance.overflowing_add(moved.incoming.0);
-            let sum = if over { U256::MAX } else { sum };
-            token.doubted |= over || sum < moved.outgoing.0;
-            *balance = sum.saturating_sub(moved.outgoing.0);
+            let (left, is_so) = after(*balance, moved.incoming, moved.outgoing);
+            *balance = left;
+            token.doubted |= !is_so;
         }
         self.move_units(number);
         for token in self.tokens.values_mut() {
@@ -278,24 +281,21 @@ impl Ledger {
         }
     }
 
-    /// Applies what a block moved of ids of ERC-1155: to each holder first what came, then what went.
+    /// Applies what a block moved of ids of ERC-1155.
     fn move_units(&mut self, block: u64) {
         let moved = self.transfers.iter().filter(|row| row.block == block);
-        let moved = moved.filter(|row| row.kind == TokenKind::Erc1155);
-        for gains in [true, false] {
-            for row in moved.clone() {
-                let token = self.tokens.get_mut(&row.token).unwrap();
-                let who = if gains { row.to } else { row.from };
-                if who.is_zero() {
-                    continue;
-                }
-                let units = token.units.entry((who, row.id.unwrap())).or_default();
-                *units = if gains {
-                    units.saturating_add(row.value)
-                } else {
-                    units.saturating_sub(row.value)
-                };
-            }
+        let mut units: BTreeMap<(Address, Address, U256), Moved> = BTreeMap::new();
+        for row in moved.filter(|row| row.kind == TokenKind::Erc1155) {
+            let id = row.id.unwrap();
+            let sender = units.entry((row.token, row.from, id)).or_default();
+            add(&mut sender.outgoing, row.value);
+            let recipient = units.entry((row.token, row.to, id)).or_default();
+            add(&mut recipient.incoming, row.value);
+        }
+        for ((token, who, id), moved) in units.into_iter().filter(|((_, who, _), _)| !who.is_zero()) {
+            let token = self.tokens.get_mut(&token).unwrap();
+            let held = token.units.entry((who, id)).or_default();
+            *held = after(*held, moved.incoming, moved.outgoing).0;
         }
     }
 

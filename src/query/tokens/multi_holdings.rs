@@ -15,7 +15,7 @@ use crate::codec::tokens;
 use crate::model::{Address, TokenEvent, TokenKind, TokenMetadata, U256};
 use crate::query::limit::Limit;
 use crate::query::{QueryError, Reader};
-use crate::store::{Direction, PostingCursor, Table, Units, View};
+use crate::store::{Direction, Net, PostingCursor, Table, Units, View};
 
 /// Transfers that are added up for the sake of the total alone.
 const COUNTED_MAX: u64 = 1_000;
@@ -181,8 +181,8 @@ impl Reader {
 struct Sum {
     held: BTreeMap<U256, U256>,
     block: u64,
-    /// What the block sent away.
-    outgoing: Vec<(U256, U256)>,
+    /// What the block moves.
+    moved: BTreeMap<U256, Net>,
 }
 
 impl Sum {
@@ -228,11 +228,10 @@ impl Sum {
             };
             let (id, units) = items.get(position as usize).ok_or_else(wrong)?;
             if to == *holder {
-                let held = self.held.entry(id).or_default();
-                *held = held.saturating_add(units);
+                self.moved.entry(id).or_default().come(units);
             }
             if from == *holder {
-                self.outgoing.push((id, units));
+                self.moved.entry(id).or_default().go(units);
             }
             list.step()?;
         }
@@ -249,9 +248,9 @@ impl Sum {
     }
 
     fn end(&mut self) {
-        for (id, units) in self.outgoing.drain(..) {
+        for (id, net) in std::mem::take(&mut self.moved) {
             let held = self.held.entry(id).or_default();
-            *held = held.saturating_sub(units);
+            *held = net.after(*held).0;
         }
     }
 }

@@ -4,10 +4,12 @@
 //! What a block does to a balance is one movement, whatever the order inside the block: a balance exists after
 //! blocks only. So rows do not depend on how blocks share batches.
 
+mod net;
 mod read;
 mod render;
 mod replay;
 
+pub use net::Net;
 pub(super) use render::{Held, TokenTotals, prepare, render_balances, render_tokens};
 pub(super) use replay::{pass, replay};
 
@@ -15,7 +17,7 @@ use alloy_primitives::map::{AddressMap, HashMap};
 
 use super::batch::with_room;
 use super::{Batch, FlatArray, StoreError, Table};
-use crate::codec::tokens::{self, MIXED, OVERFLOWN, TokenState, WRAPPED};
+use crate::codec::tokens::{self, MIXED, TokenState, WRAPPED};
 use crate::model::{Address, TokenKind, U256};
 
 /// A token as the store knows it.
@@ -49,8 +51,7 @@ impl BatchToken {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flow {
     pub(super) block: u64,
-    pub(super) incoming: U256,
-    pub(super) outgoing: U256,
+    pub(super) net: Net,
 }
 
 /// What moved block by block; most accounts move in one block of a batch.
@@ -75,29 +76,28 @@ impl Flows {
         }
     }
 
-    /// Adds a movement; answers whether a sum passed what fits.
-    fn add(&mut self, flow: Flow) -> bool {
+    /// Adds a movement.
+    fn add(&mut self, flow: Flow) {
         match self.last() {
-            Some(last) if last.block == flow.block => last.add(&flow),
-            _ => {
-                match self {
-                    Self::One(one) => *self = Self::Many(vec![*one, flow]),
-                    Self::Many(many) => many.push(flow),
-                }
-                false
-            }
+            Some(last) if last.block == flow.block => last.net.add(&flow.net),
+            _ => match self {
+                Self::One(one) => *self = Self::Many(vec![*one, flow]),
+                Self::Many(many) => many.push(flow),
+            },
         }
     }
 }
 
 impl Flow {
-    /// Adds another of the same block; answers whether a sum passed what fits.
-    pub(super) fn add(&mut self, other: &Self) -> bool {
-        let (incoming, a) = self.incoming.overflowing_add(other.incoming);
-        let (outgoing, b) = self.outgoing.overflowing_add(other.outgoing);
-        self.incoming = if a { U256::MAX } else { incoming };
-        self.outgoing = if b { U256::MAX } else { outgoing };
-        a || b
+    /// So much came to an account, or went.
+    pub(super) fn of(block: u64, value: U256, gained: bool) -> Self {
+        let mut net = Net::default();
+        if gained {
+            net.come(value);
+        } else {
+            net.go(value);
+        }
+        Self { block, net }
     }
 }
 
@@ -128,29 +128,22 @@ pub(super) struct TokenChange {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SupplyFlow {
     pub(super) block: u64,
-    /// Transfers from the zero address, and deposits.
-    pub(super) minted: U256,
-    /// Withdrawals: what they unwrap was never sent to the zero address, which may hold coins of its own.
-    pub(super) unwrapped: U256,
+    /// Transfers from the zero address, and deposits. Less withdrawals: what they unwrap was never sent to the zero address,
+    /// which may hold coins of its own.
+    pub(super) minted: Net,
     /// Transfers to the zero address.
-    pub(super) to_zero: U256,
+    pub(super) to_zero: Net,
 }
 
 impl SupplyFlow {
-    /// Adds another of the same block; answers whether a sum passed what fits.
-    fn add(&mut self, other: &Self) -> bool {
-        let mut over = false;
-        let sums = [
-            (&mut self.minted, other.minted),
-            (&mut self.unwrapped, other.unwrapped),
-            (&mut self.to_zero, other.to_zero),
-        ];
-        for (sum, more) in sums {
-            let (added, passed) = sum.overflowing_add(more);
-            *sum = if passed { U256::MAX } else { added };
-            over |= passed;
+    /// A transfer between accounts of which one or both may be the zero address.
+    fn of(block: u64, value: U256, (from_zero, to_zero): (bool, bool)) -> Self {
+        let net = |counts: bool| Net::of(if counts { value } else { U256::ZERO });
+        Self {
+            block,
+            minted: net(from_zero),
+            to_zero: net(to_zero),
         }
-        over
     }
 }
 
@@ -207,10 +200,7 @@ impl TokenMoves {
                 true
             }
             std::collections::hash_map::Entry::Occupied(mut entry) => {
-                // Of another standard nothing is doubted: the token is.
-                if entry.get_mut().add(flow) && other.is_none() {
-                    self.flag(slot, OVERFLOWN);
-                }
+                entry.get_mut().add(flow);
                 false
             }
         }
@@ -223,9 +213,8 @@ impl TokenMoves {
         };
         match change.supply.last_mut() {
             Some(last) if last.block == flow.block => {
-                if last.add(&flow) {
-                    change.flags |= OVERFLOWN;
-                }
+                last.minted.add(&flow.minted);
+                last.to_zero.add(&flow.to_zero);
             }
             _ => change.supply.push(flow),
         }
@@ -331,50 +320,31 @@ impl Batch {
     /// Moves `value` of a token in the current block; the zero address has no balance, its sums are kept.
     pub fn move_token(&mut self, token: BatchToken, from: &Address, to: &Address, value: U256) {
         let block = self.checkpoint.next_block.saturating_sub(1);
-        let incoming = Flow {
-            block,
-            incoming: value,
-            outgoing: U256::ZERO,
-        };
-        let outgoing = Flow {
-            block,
-            incoming: U256::ZERO,
-            outgoing: value,
-        };
-        let sums = SupplyFlow {
-            block,
-            minted: if from.is_zero() { value } else { U256::ZERO },
-            to_zero: if to.is_zero() { value } else { U256::ZERO },
-            ..SupplyFlow::default()
-        };
-        if token.is_own() && (from.is_zero() || to.is_zero()) {
-            self.moves.add_supply(token.slot, sums);
+        let zero = (from.is_zero(), to.is_zero());
+        if token.is_own() && (zero.0 || zero.1) {
+            self.moves
+                .add_supply(token.slot, SupplyFlow::of(block, value, zero));
         }
-        if !from.is_zero() && self.moves.add(token.slot, token.other, *from, outgoing) {
-            self.bytes += MOVE_BYTES;
-        }
-        if !to.is_zero() && self.moves.add(token.slot, token.other, *to, incoming) {
-            self.bytes += MOVE_BYTES;
+        for (account, gained) in [(from, false), (to, true)] {
+            self.move_of(token, account, Flow::of(block, value, gained));
         }
     }
 
     /// Takes `value` of a token off an account in the current block: a withdrawal, which undoes a deposit.
     pub fn unwrap_token(&mut self, token: BatchToken, from: &Address, value: U256) {
         let block = self.checkpoint.next_block.saturating_sub(1);
-        self.moves.add_supply(
-            token.slot,
-            SupplyFlow {
-                block,
-                unwrapped: value,
-                ..SupplyFlow::default()
-            },
-        );
-        let outgoing = Flow {
+        let unwrapped = Flow::of(block, value, false);
+        let sums = SupplyFlow {
             block,
-            incoming: U256::ZERO,
-            outgoing: value,
+            minted: unwrapped.net,
+            to_zero: Net::default(),
         };
-        if !from.is_zero() && self.moves.add(token.slot, token.other, *from, outgoing) {
+        self.moves.add_supply(token.slot, sums);
+        self.move_of(token, from, unwrapped);
+    }
+
+    fn move_of(&mut self, token: BatchToken, account: &Address, flow: Flow) {
+        if !account.is_zero() && self.moves.add(token.slot, token.other, *account, flow) {
             self.bytes += MOVE_BYTES;
         }
     }
@@ -382,15 +352,10 @@ impl Batch {
     /// Hands an id (ERC-721) on in the current block. Who owned it loses it, whoever `from` is.
     pub fn move_id(&mut self, token: BatchToken, id: U256, from: &Address, to: &Address) {
         let block = self.checkpoint.next_block.saturating_sub(1);
-        let one = |minted: bool, burnt: bool| SupplyFlow {
-            block,
-            minted: U256::from(u8::from(minted)),
-            to_zero: U256::from(u8::from(burnt)),
-            ..SupplyFlow::default()
-        };
-        if token.is_own() && (from.is_zero() || to.is_zero()) {
+        let zero = (from.is_zero(), to.is_zero());
+        if token.is_own() && (zero.0 || zero.1) {
             self.moves
-                .add_supply(token.slot, one(from.is_zero(), to.is_zero()));
+                .add_supply(token.slot, SupplyFlow::of(block, U256::ONE, zero));
         }
         let passage = Passage {
             block,

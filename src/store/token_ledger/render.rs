@@ -3,10 +3,10 @@
 use alloy_primitives::map::HashMap;
 use rocksdb::ReadOptions;
 
-use super::replay::{pass, replay, settle};
+use super::replay::{doubts, pass, replay, settle};
 use super::{Flow, Flows, Passage, TokenChange, TokenMoves};
 use crate::codec::amount::{put_amount, read_amount};
-use crate::codec::tokens::{self, MIXED, NEGATIVE, OVERFLOWN, TokenState, WRAPPED};
+use crate::codec::tokens::{self, MIXED, NEGATIVE, TokenState, WRAPPED};
 use crate::codec::{Corrupt, bytes};
 use crate::model::{Address, TokenKind, U256};
 use crate::store::StoreError;
@@ -67,14 +67,11 @@ pub(in crate::store) fn prepare(
     rename(moves, rows.store, tokens_before)?;
     let mut held = Vec::with_capacity(moves.balances.len());
     for ((slot, other, holder), mut flows) in moves.balances.drain() {
-        let Some(change) = moves.changes.get_mut(slot) else {
+        let Some(change) = moves.changes.get(slot) else {
             return Err(StoreError::Overflow("a balance without its token"));
         };
-        if let Flows::Many(many) = &mut flows
-            && settle(many)
-            && other.is_none()
-        {
-            change.flags |= OVERFLOWN;
+        if let Flows::Many(many) = &mut flows {
+            settle(many);
         }
         held.push(Held {
             own: other.is_none(),
@@ -143,13 +140,7 @@ fn render_ids(moves: &mut TokenMoves, rows: &mut Rows<'_>) -> Result<(), StoreEr
         let kind = moves.changes.get(*slot).map(|change| change.kind);
         let other = Some(TokenKind::Erc721).filter(|own| kind != Some(*own));
         let (now, flags) = pass(before, passages, |block, who, gained| {
-            let one = |this: bool| U256::from(u8::from(this));
-            let flow = Flow {
-                block,
-                incoming: one(gained),
-                outgoing: one(!gained),
-            };
-            moves.add(*slot, other, who, flow);
+            moves.add(*slot, other, who, Flow::of(block, U256::ONE, gained));
         });
         if other.is_none() && flags != 0 {
             moves.flag(*slot, flags);
@@ -264,15 +255,15 @@ pub(in crate::store) fn render_tokens(
         state.first_transfer = state.first_transfer.or(change.first_transfer);
         state.flags |= change.flags | totals.flags.get(id).copied().unwrap_or(0);
         for flow in &change.supply {
-            let (minted, a) = state.minted.overflowing_add(flow.minted);
-            let (to_zero, b) = state.to_zero.overflowing_add(flow.to_zero);
-            let minted = if a { U256::MAX } else { minted };
-            state.minted = minted.saturating_sub(flow.unwrapped);
-            state.to_zero = if b { U256::MAX } else { to_zero };
-            if a || b {
-                state.flags |= OVERFLOWN;
+            for (sum, net) in [
+                (&mut state.minted, flow.minted),
+                (&mut state.to_zero, flow.to_zero),
+            ] {
+                let (after, side) = net.after(*sum);
+                *sum = after;
+                state.flags |= doubts(side);
             }
-            if flow.unwrapped > minted || state.to_zero > state.minted {
+            if state.to_zero > state.minted {
                 state.flags |= NEGATIVE;
             }
             let mut value = Vec::with_capacity(48);
