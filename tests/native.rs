@@ -264,6 +264,51 @@ fn blocks_and_uncles_are_rewarded() {
     assert_eq!(Stored::of(&blocks, &rules).fault(), (3, Reason::Sealer));
 }
 
+/// By ECIP-1017, with eras of two blocks.
+#[test]
+fn uncles_of_later_eras_bring_a_32nd() {
+    const FOUR: u64 = ETHER * 4;
+    let mut rules = rules(&[]);
+    rules.native.static_rewards = "ecip1017:2".parse().unwrap();
+    let uncle = |number, beneficiary| Header {
+        number,
+        beneficiary,
+        ..Header::default()
+    };
+    let mut blocks = Blocks::new();
+    for number in 1..=3 {
+        let block = &mut blocks.push(vec![]).block;
+        block.header.difficulty = U256::from(1000);
+        block.uncle_headers = match number {
+            2 => vec![uncle(1, who(1))],
+            3 => vec![uncle(2, who(2)), uncle(1, who(3))],
+            _ => vec![],
+        };
+        block.uncles = block.uncle_headers.iter().map(|_| B256::repeat_byte(9)).collect();
+    }
+    let stored = Stored::of(&blocks, &rules);
+    let big = |account| match stored.reader().balance(&account, 3).unwrap() {
+        Balance::Exact(held) => held,
+        other => panic!("{account}: {other:?}"),
+    };
+    let first = U256::from(ETHER * 5);
+    assert_eq!(
+        big(sealer()),
+        first * U256::from(2) + (first >> 5) + U256::from(FOUR + FOUR / 16)
+    );
+    assert_eq!(stored.now(who(1)), ETHER * 5 / 8 * 7);
+    assert_eq!((stored.now(who(2)), stored.now(who(3))), (FOUR / 32, FOUR / 32));
+    let rewards = Arc::new(rules.native.static_rewards);
+    let reader = Reader::with_rewards(stored.store.view(), Arc::clone(&rewards));
+    for (account, block, value) in [(1, 2, ETHER * 5 / 8 * 7), (2, 3, FOUR / 32), (3, 3, FOUR / 32)] {
+        let FirstFunding::Known(found) = reader.funding(&who(account)).unwrap() else {
+            panic!("{account}")
+        };
+        let found = (found.kind, found.value, found.block);
+        assert_eq!(found, (FundingKind::Reward, U256::from(value), block));
+    }
+}
+
 #[test]
 fn withdrawals_are_gwei() {
     let mut blocks = one_block(vec![call(who(1), who(2), 1)]);

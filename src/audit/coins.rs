@@ -8,8 +8,8 @@ use alloy_primitives::map::{AddressMap, AddressSet};
 
 use crate::codec::value::{BlockFees, FeeRow, FundingKind, FundingRow};
 use crate::model::{
-    Address, Block, Bundle, Bytes, Frame, FrameKind, Header, TransactionTrace, U256, uncle_inclusion_reward,
-    uncle_reward,
+    Address, Block, Bundle, Bytes, Frame, FrameKind, Header, StaticRewards, TransactionTrace, U256,
+    uncle_inclusion_reward,
 };
 use crate::sync::header_hash;
 
@@ -41,14 +41,14 @@ pub(super) struct Coins {
 }
 
 impl Coins {
-    /// Those of a block whose transactions begin at ordinal `first`. `each` is the static reward; `is_kept` says whether the
-    /// ledger follows the block.
+    /// Those of a block whose transactions begin at ordinal `first`. `each` is the static reward, by the schedule
+    /// `rewards`; `is_kept` says whether the ledger follows the block.
     pub(super) fn of(
         bundle: &Bundle,
         traces: &[TransactionTrace],
         first: u64,
         is_kept: bool,
-        each: U256,
+        (each, rewards): (U256, &StaticRewards),
     ) -> Self {
         let (block, header) = (&bundle.block, &bundle.block.header);
         let mut coins = Self {
@@ -89,7 +89,7 @@ impl Coins {
             coins.give(recipient, tip);
             coins.bury();
         }
-        coins.protocol(block, recipient, tips, each);
+        coins.protocol(block, recipient, tips, (each, rewards));
         coins
     }
 
@@ -172,13 +172,19 @@ impl Coins {
     }
 
     /// What the block itself gives. The tips are given already.
-    fn protocol(&mut self, block: &Block, recipient: Address, tips: U256, each: U256) {
-        self.issued = issued(block, each);
+    fn protocol(
+        &mut self,
+        block: &Block,
+        recipient: Address,
+        tips: U256,
+        (each, rewards): (U256, &StaticRewards),
+    ) {
+        self.issued = issued(block, each, rewards);
         let reward = each.wrapping_add(uncle_inclusion_reward(each, block.uncles.len()));
         self.give(recipient, reward);
         self.fund(recipient, FundingKind::Reward, None, reward.wrapping_add(tips));
         for uncle in &block.uncle_headers {
-            let reward = uncle_reward(each, self.number, uncle.number);
+            let reward = rewards.of_uncle(each, self.number, uncle.number);
             self.give(uncle.beneficiary, reward);
             self.fund(uncle.beneficiary, FundingKind::Reward, None, reward);
         }
@@ -207,27 +213,28 @@ fn wei(gwei: u64) -> U256 {
     U256::from(gwei) * U256::from(1_000_000_000_u64)
 }
 
-/// What the protocol gives in a block with this static reward.
-fn issued(block: &Block, each: U256) -> U256 {
+/// What the protocol gives in a block with this static reward, its uncles by the schedule.
+fn issued(block: &Block, each: U256, rewards: &StaticRewards) -> U256 {
     let uncles = block.uncle_headers.iter();
-    let uncles = uncles.map(|uncle| uncle_reward(each, block.number(), uncle.number));
+    let uncles = uncles.map(|uncle| rewards.of_uncle(each, block.number(), uncle.number));
     let withdrawn = block.withdrawals.iter().flatten();
     let withdrawn = withdrawn.map(|withdrawal| wei(withdrawal.amount_gwei));
     let own = each.wrapping_add(uncle_inclusion_reward(each, block.uncles.len()));
     uncles.chain(withdrawn).fold(own, U256::wrapping_add)
 }
 
-/// The static reward of a block that issued `told`: the one that is known of the chain, or else the one that explains it. A
+/// The static reward of a block that issued `told`: the one by the schedule that is known of the chain, or else the one that explains it. A
 /// sync may have had its rewards from a genesis file or an option that the store, being made before, does not remember.
-pub(super) fn static_reward(block: &Block, known: U256, told: U256) -> U256 {
-    if block.header.difficulty.is_zero() || issued(block, known) == told {
+pub(super) fn static_reward(block: &Block, rewards: &StaticRewards, told: U256) -> U256 {
+    let known = rewards.of_block(block.number(), block.header.difficulty);
+    if block.header.difficulty.is_zero() || issued(block, known, rewards) == told {
         return known;
     }
     // A larger reward issues more, so one at most explains it.
     let (mut low, mut high) = (U256::ZERO, told);
     while low < high {
         let middle = low + ((high - low) >> 1);
-        if issued(block, middle) < told {
+        if issued(block, middle, rewards) < told {
             low = middle + U256::ONE;
         } else {
             high = middle;
@@ -313,14 +320,18 @@ mod tests {
             ..Header::default()
         }];
         let five = U256::from(5_000_000_000_000_000_001_u64);
-        let told = issued(&block, five);
-        assert_eq!(static_reward(&block, five, told), five);
-        assert_eq!(static_reward(&block, U256::ZERO, told), five);
+        let (known, unknown) = (
+            StaticRewards::of_steps(vec![(0, five.to())]),
+            StaticRewards::default(),
+        );
+        let told = issued(&block, five, &known);
+        assert_eq!(static_reward(&block, &known, told), five);
+        assert_eq!(static_reward(&block, &unknown, told), five);
         // What no reward explains stays unexplained.
-        let other = static_reward(&block, five, U256::ONE);
-        assert_ne!(issued(&block, other), U256::ONE);
+        let other = static_reward(&block, &known, U256::ONE);
+        assert_ne!(issued(&block, other, &known), U256::ONE);
         // Without difficulty there is none.
         block.header.difficulty = U256::ZERO;
-        assert_eq!(static_reward(&block, U256::ZERO, told), U256::ZERO);
+        assert_eq!(static_reward(&block, &unknown, told), U256::ZERO);
     }
 }

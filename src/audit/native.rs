@@ -33,13 +33,16 @@ pub(super) fn coins_of(audit: &Audit<'_>, bundle: &Bundle) -> Result<Option<Coin
         return Ok(None);
     };
     let is_kept = number < audit.native_end();
-    let known = audit.static_rewards.of_block(number, block.header.difficulty);
+    let rewards = &audit.static_rewards;
     // What cannot be read is told where the supply is looked at.
     let told = supplies(audit, number).ok().flatten().filter(|_| is_kept);
     let told = told.map(|(before, after)| after.issued.wrapping_sub(before.issued));
-    let each = told.map_or(known, |told| coins::static_reward(block, known, told));
+    let each = told.map_or_else(
+        || rewards.of_block(number, block.header.difficulty),
+        |told| coins::static_reward(block, rewards, told),
+    );
     let first = audit.view.first_transaction(number)?;
-    Ok(Some(Coins::of(bundle, traces, first, is_kept, each)))
+    Ok(Some(Coins::of(bundle, traces, first, is_kept, (each, rewards))))
 }
 
 /// The sums of the supply before and after a block, where both are there.

@@ -181,7 +181,8 @@ pub struct NodeArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub struct RewardArgs {
     /// Wei that blocks with difficulty bring by the protocol, and from which block on, where it is not well known: of the chain
-    /// that --chain names, else of `mainnet` or the only one. A new store remembers it.
+    /// that --chain names, else of `mainnet` or the only one; ecip1017:BLOCKS are eras of so many blocks as Ethereum Classic
+    /// has them. A new store remembers it.
     #[arg(long, env = "QUARRY_STATIC_REWARD", value_name = "BLOCK:WEI")]
     pub static_reward: Option<String>,
 }

@@ -12,6 +12,7 @@ const HOLESKY_GENESIS_HASH: B256 =
     b256!("0xb5f7f912443c940f21fd611f12828d75b534364ed9e95ca4e307729a4661bde4");
 const HOODI_GENESIS_HASH: B256 = b256!("0xbbe312868b376a3001692a646dd2d7d1e4406380dfd86b98aa8a34d1557c971b");
 const GOERLI_GENESIS_HASH: B256 = b256!("0xbf7e331f7f7c1dd2e05159666b3bf8bc7a8a3a9eb1d518969eab529dd9b88c1a");
+const MORDOR_GENESIS_HASH: B256 = b256!("0xa68ebde7932eccb177d38d55dcc6461a019dd795a681e59b5a3e4f3a7259a3f1");
 const GNOSIS_GENESIS_HASH: B256 = b256!("0x4f1dd23188aab3a76b463e4af801b52b1248ef073c648cbdc4c9333d3da79756");
 
 /// Chain ids of development nodes (geth's and Ganache's, Hardhat's and Anvil's). A fork of a well-known chain that such a node
@@ -63,6 +64,8 @@ pub struct ForkRules {
     pub prague_time: Option<u64>,
     /// Osaka.
     pub osaka_time: Option<u64>,
+    /// Blocks of an era, where what blocks with difficulty bring follows ECIP-1017 and not the forks (Ethereum Classic).
+    pub ecip1017_era: Option<u64>,
     /// Whether the blocks with difficulty are sealed by AuRa, not by proof of work: they bring no reward of
     /// the protocol, and their headers hold a step and a signature that the JSON of the header does not.
     pub aura: bool,
@@ -71,33 +74,42 @@ pub struct ForkRules {
 }
 
 impl ForkRules {
-    /// What is known of the chain with this id and genesis hash: Ethereum mainnet, Sepolia, Holesky, Hoodi, Goerli, Gnosis.
+    /// What is known of the chain with this id and genesis hash: Ethereum mainnet, Ethereum Classic, Sepolia, Holesky, Hoodi,
+    /// Goerli, Mordor, Gnosis.
     ///
-    /// A chain that parted from one of them later (Ethereum Classic from mainnet) shares its block 0 and neither its
+    /// A chain that parted from one of them later (EthereumPoW from mainnet) shares its block 0 and neither its
     /// forks nor its rewards: the id must be that chain's, or that of a development node.
     #[must_use]
     pub fn well_known(chain_id: u64, genesis_hash: B256) -> Option<Self> {
-        Self::with_genesis(genesis_hash)
-            .filter(|forks| forks.chain_id == chain_id || DEVELOPMENT.contains(&chain_id))
+        let own = Self::with_genesis(genesis_hash).find(|forks| forks.chain_id == chain_id);
+        own.or_else(|| {
+            let is_fork = DEVELOPMENT.contains(&chain_id);
+            Self::with_genesis(genesis_hash).next().filter(|_| is_fork)
+        })
     }
 
     /// The id of the well-known chain that has this genesis hash where the chain with this id is not it.
     #[must_use]
     pub fn namesake(chain_id: u64, genesis_hash: B256) -> Option<u64> {
-        let with_genesis = Self::with_genesis(genesis_hash).map(|forks| forks.chain_id);
-        with_genesis.filter(|_| Self::well_known(chain_id, genesis_hash).is_none())
+        let with_genesis = Self::with_genesis(genesis_hash).next()?.chain_id;
+        let is_known = Self::well_known(chain_id, genesis_hash).is_some();
+        (!is_known).then_some(with_genesis)
     }
 
-    fn with_genesis(genesis_hash: B256) -> Option<Self> {
-        match genesis_hash {
-            MAINNET_GENESIS_HASH => Some(MAINNET),
-            SEPOLIA_GENESIS_HASH => Some(SEPOLIA),
-            HOLESKY_GENESIS_HASH => Some(HOLESKY),
-            HOODI_GENESIS_HASH => Some(HOODI),
-            GOERLI_GENESIS_HASH => Some(GOERLI),
-            GNOSIS_GENESIS_HASH => Some(GNOSIS),
-            _ => None,
-        }
+    /// The well-known chains that begin with this block, the one first that development nodes fork.
+    fn with_genesis(genesis_hash: B256) -> impl Iterator<Item = Self> {
+        let all = [
+            (MAINNET_GENESIS_HASH, MAINNET),
+            (MAINNET_GENESIS_HASH, CLASSIC),
+            (SEPOLIA_GENESIS_HASH, SEPOLIA),
+            (HOLESKY_GENESIS_HASH, HOLESKY),
+            (HOODI_GENESIS_HASH, HOODI),
+            (GOERLI_GENESIS_HASH, GOERLI),
+            (MORDOR_GENESIS_HASH, MORDOR),
+            (GNOSIS_GENESIS_HASH, GNOSIS),
+        ];
+        let with_it = all.into_iter().filter(move |&(hash, _)| hash == genesis_hash);
+        with_it.map(|(_, forks)| forks)
     }
 }
 
@@ -118,6 +130,7 @@ const ALL_AT_START: ForkRules = ForkRules {
     cancun_time: None,
     prague_time: None,
     osaka_time: None,
+    ecip1017_era: None,
     aura: false,
     clique: false,
 };
@@ -138,8 +151,37 @@ const MAINNET: ForkRules = ForkRules {
     cancun_time: Some(1_710_338_135),
     prague_time: Some(1_746_612_311),
     osaka_time: Some(1_764_798_551),
+    ecip1017_era: None,
     aura: false,
     clique: false,
+};
+
+/// Its forks have names of their own: Atlantis (Byzantium, with EIP-161), Agharta, Phoenix, Magneto; London's base fee is not among
+/// what it took.
+const CLASSIC: ForkRules = ForkRules {
+    chain_id: 61,
+    homestead: Some(1_150_000),
+    tangerine_whistle: Some(2_500_000),
+    spurious_dragon: Some(8_772_000),
+    byzantium: Some(8_772_000),
+    constantinople: Some(9_573_000),
+    istanbul: Some(10_500_839),
+    berlin: Some(13_189_133),
+    london: None,
+    paris: None,
+    ecip1017_era: Some(5_000_000),
+    ..ALL_AT_START
+};
+
+const MORDOR: ForkRules = ForkRules {
+    chain_id: 63,
+    constantinople: Some(301_243),
+    istanbul: Some(999_983),
+    berlin: Some(3_985_893),
+    london: None,
+    paris: None,
+    ecip1017_era: Some(2_000_000),
+    ..ALL_AT_START
 };
 
 const SEPOLIA: ForkRules = ForkRules {
@@ -204,8 +246,10 @@ mod tests {
     fn a_chain_that_shares_a_block_0_does_not_follow_the_same_forks() {
         let of = |id| ForkRules::well_known(id, MAINNET_GENESIS_HASH);
         assert_eq!(of(1), Some(MAINNET));
-        // Ethereum Classic and EthereumPoW.
-        for id in [61, 10_001] {
+        assert_eq!(of(61), Some(CLASSIC));
+        assert_eq!(ForkRules::namesake(61, MAINNET_GENESIS_HASH), None);
+        // EthereumPoW, and the id of Classic's test chain.
+        for id in [10_001, 63] {
             assert_eq!(of(id), None);
             assert_eq!(ForkRules::namesake(id, MAINNET_GENESIS_HASH), Some(1));
         }

@@ -4,7 +4,7 @@ use super::{NativeDiffers, QueryError, Reader};
 use crate::codec::keys;
 use crate::codec::value::{Funded, FundingRow, NativeState};
 pub use crate::codec::value::{FundingKind, NativeFault};
-use crate::model::{Address, B256, U256, uncle_reward};
+use crate::model::{Address, B256, U256};
 use crate::store::Table;
 
 /// Wei in the unit of withdrawals.
@@ -181,7 +181,7 @@ impl Reader {
                 let own = block.uncle_headers.iter();
                 let uncles = own
                     .filter(|uncle| uncle.beneficiary == *account)
-                    .map(|uncle| uncle_reward(each, row.block, uncle.number))
+                    .map(|uncle| self.static_rewards.of_uncle(each, row.block, uncle.number))
                     .fold(U256::ZERO, add);
                 // What the block itself brought comes first, and is never nothing where uncles bring something.
                 match block.header.beneficiary == *account {

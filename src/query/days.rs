@@ -3,7 +3,7 @@
 use super::blocks::block_row;
 use super::{QueryError, Reader};
 pub use crate::codec::value::DayRow;
-use crate::model::{Day, U256, eighths_of, uncle_inclusion_reward, uncle_reward};
+use crate::model::{Day, U256, uncle_inclusion_reward};
 
 /// What the protocol gave for the blocks of a day, wei.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +91,8 @@ impl Reader {
         let times = |amount: U256, count: u64| amount.saturating_mul(U256::from(count));
         let uncles = row.uncle_eighths.iter().enumerate();
         let uncles = uncles.fold(U256::ZERO, |sum, (eighths, &count)| {
-            sum.saturating_add(times(eighths_of(each, eighths), count))
+            let reward = self.static_rewards.of_late_uncle(each, row.last_block, eighths);
+            sum.saturating_add(times(reward, count))
         });
         DayReward {
             static_reward: times(each, row.sealed_blocks),
@@ -116,7 +117,7 @@ impl Reader {
             let headers = block_row(&self.view, number)?.uncle_headers;
             let uncles = headers
                 .iter()
-                .map(|uncle| uncle_reward(each, number, uncle.number));
+                .map(|uncle| self.static_rewards.of_uncle(each, number, uncle.number));
             let uncles = uncles.fold(U256::ZERO, U256::saturating_add);
             reward.uncles = (headers.len() == usize::from(earned.uncles)).then_some(uncles);
         }

@@ -3,7 +3,7 @@
 use super::{QueryError, Reader};
 use crate::codec::transaction_row::TransactionSlice;
 use crate::codec::value::{BlockFees, FeeRow};
-use crate::model::{Address, Block, StaticRewards, U256, uncle_inclusion_reward, uncle_reward};
+use crate::model::{Address, Block, StaticRewards, U256, uncle_inclusion_reward};
 use crate::store::{Table, Units};
 
 /// What one uncle brought to its fee recipient.
@@ -70,7 +70,7 @@ impl BlockReward {
             miner: (header.number > 0).then_some(header.beneficiary),
             static_reward,
             uncle_inclusion_reward: uncle_inclusion_reward(static_reward, block.uncles.len()),
-            uncles: uncle_rewards(block, static_reward),
+            uncles: uncle_rewards(block, static_reward, rewards),
             ..Self::default()
         };
         let mut split = BlockFees::of(header);
@@ -88,14 +88,14 @@ impl BlockReward {
     }
 }
 
-fn uncle_rewards(block: &Block, static_reward: U256) -> Option<Vec<UncleReward>> {
+fn uncle_rewards(block: &Block, static_reward: U256, rewards: &StaticRewards) -> Option<Vec<UncleReward>> {
     if block.uncle_headers.len() != block.uncles.len() {
         return None;
     }
     let uncles = block.uncle_headers.iter().map(|uncle| UncleReward {
         miner: uncle.beneficiary,
         number: uncle.number,
-        reward: uncle_reward(static_reward, block.number(), uncle.number),
+        reward: rewards.of_uncle(static_reward, block.number(), uncle.number),
     });
     Some(uncles.collect())
 }

@@ -100,22 +100,30 @@ mod tests {
     fn the_rules_of_a_chain_are_not_those_of_another_with_its_block_0() {
         let hash = b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
         let of = |chain_id| ChainRules::new(chain_id, hash, None, 0, false);
-        let (mainnet, classic) = (of(1), of(61));
+        let (mainnet, classic, other) = (of(1), of(61), of(10_001));
         assert_eq!(mainnet.nonces.native.dao_block, Some(1_920_000));
         assert_eq!(mainnet.nonces.cancun_time, Some(1_710_338_135));
         assert_eq!(mainnet.verify.byzantium_block, Some(4_370_000));
+        assert_eq!(other.nonces.native.dao_block, None);
+        assert_eq!(other.nonces.cancun_time, None);
+        assert_eq!(other.nonces.native.static_rewards, StaticRewards::default());
+        assert_eq!(other.verify, Rules::default());
         assert_eq!(classic.nonces.native.dao_block, None);
         assert_eq!(classic.nonces.cancun_time, None);
-        assert_eq!(classic.nonces.native.static_rewards, StaticRewards::default());
-        assert_eq!(classic.verify, Rules::default());
+        assert_eq!(classic.nonces.spurious_dragon_block, Some(8_772_000));
+        assert_eq!(
+            classic.nonces.native.static_rewards.to_string(),
+            "ecip1017:5000000"
+        );
+        assert_eq!(classic.verify.byzantium_block, Some(8_772_000));
         assert_eq!(of(31_337).nonces.native.dao_block, Some(1_920_000));
 
-        let sentence = ChainRules::unstated(61, hash, false).unwrap();
+        let sentence = ChainRules::unstated(10_001, hash, false).unwrap();
         assert!(
             sentence.contains("chain 1,") && sentence.contains("--genesis"),
             "{sentence}"
         );
-        for (chain_id, stated) in [(61, true), (1, false), (31_337, false)] {
+        for (chain_id, stated) in [(10_001, true), (1, false), (61, false), (31_337, false)] {
             assert_eq!(ChainRules::unstated(chain_id, hash, stated), None);
         }
     }

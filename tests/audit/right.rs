@@ -295,6 +295,18 @@ fn with_frames_and_blocks_that_are_not_final() {
 }
 
 #[test]
+fn by_eras_whose_uncles_bring_a_32nd() {
+    let (bundles, mut rules) = (chain().0, rules());
+    rules.native.static_rewards = "ecip1017:2".parse().unwrap();
+    // The store has to say so: what was issued does not tell how it was shared.
+    let made = made(0, Some(&rules.native.static_rewards));
+    commit(&mut made.store.writer().unwrap(), &bundles, &rules, 5);
+    assert_eq!(made.store.view().checkpoint().native.fault, None);
+    assert_eq!(made.store.static_rewards(), Some(rules.native.static_rewards));
+    passes(&made.store);
+}
+
+#[test]
 fn without_frames_and_with_some_that_were_filled_in() {
     let (bundles, rules) = (chain().0, rules());
     let made = made(0, None);

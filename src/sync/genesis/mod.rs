@@ -135,7 +135,7 @@ pub fn parse(text: &str) -> Result<ChainGenesis, GenesisError> {
         }
     }
     let genesis: Genesis = serde_json::from_str(text)?;
-    let forks = from_config(&genesis.config);
+    let forks = from_config(&genesis.config)?;
     let block = block(&genesis, &forks)?;
     let accounts = genesis
         .alloc

@@ -45,9 +45,12 @@ impl Rules {
     }
 
     /// The rules of a geth-style `config`.
-    #[must_use]
-    pub fn from_config(config: &ChainConfig) -> Self {
-        Self::from_forks(&from_config(config))
+    ///
+    /// # Errors
+    ///
+    /// When a fork begins with what is no number.
+    pub fn from_config(config: &ChainConfig) -> Result<Self, serde_json::Error> {
+        from_config(config).map(|forks| Self::from_forks(&forks))
     }
 
     /// The rules of a fork schedule.

@@ -10,7 +10,6 @@ use super::sealer::fee_recipient;
 use crate::codec::value::{BlockFees, FeeRow, FundingKind, NativeFaultReason};
 use crate::model::{
     Address, Bundle, Frame, FrameKind, Transaction, TransactionTrace, U256, uncle_inclusion_reward,
-    uncle_reward,
 };
 
 const GWEI: u64 = 1_000_000_000;
@@ -219,7 +218,7 @@ impl Flows {
             self.fault.get_or_insert(NativeFaultReason::Sealer);
         }
         for uncle in &block.uncle_headers {
-            let reward = uncle_reward(static_reward, number, uncle.number);
+            let reward = rules.static_rewards.of_uncle(static_reward, number, uncle.number);
             self.give(uncle.beneficiary, reward, &mut Ended::default());
             self.fund(uncle.beneficiary, FundingKind::Reward, reward);
         }

@@ -21,7 +21,7 @@ use crate::codec::value::{
 };
 use crate::model::{
     Address, Bundle, Day, Header, Receipt, StaticRewards, TransactionTrace, U256, blob_base_fee,
-    uncle_inclusion_reward, uncle_reward,
+    uncle_inclusion_reward,
 };
 use crate::store::{Batch, StoreError, Table};
 
@@ -264,7 +264,7 @@ fn issued(bundle: &Bundle, rules: &NativeRules) -> U256 {
     let number = block.number();
     let reward = rules.static_rewards.of_block(number, block.header.difficulty);
     let uncles = block.uncle_headers.iter().map(|uncle| uncle.number);
-    let of_uncles = uncles.map(|uncle| uncle_reward(reward, number, uncle));
+    let of_uncles = uncles.map(|uncle| rules.static_rewards.of_uncle(reward, number, uncle));
     let gwei: u128 = block
         .withdrawals
         .iter()
