@@ -619,6 +619,11 @@ fn what_does_not_add_up_ends_the_ledger() {
     let mut below = good();
     below.receipt.extra = Some(r#"{"l1Fee":"0x1"}"#.to_owned());
     assert_eq!(Stored::of(&after(below), &rules).fault(), (2, Reason::Foreign));
+    // A fee in a token, of a type that Ethereum has.
+    let mut in_token = good();
+    in_token.transaction.extra =
+        Some(r#"{"feeCurrency":"0x0e2a3e05bc9a16f5292a6170456a710cb89c6f72"}"#.to_owned());
+    assert_eq!(Stored::of(&after(in_token), &rules).fault(), (2, Reason::Foreign));
     // A price below the base fee burns less than the header says.
     let mut blocks = after(good());
     blocks.0[2].block.header.base_fee_per_gas = Some(11);

@@ -47,11 +47,15 @@ impl DaySums {
             uncle_eighths: eighths,
             gas_used: U256::from(header.gas_used),
             gas_limit: U256::from(header.gas_limit),
-            gas_prices: total(&|fee| U256::from(fee.price(header.base_fee_per_gas))),
+            gas_prices: total(&|fee| match fee.in_token {
+                true => U256::ZERO,
+                false => U256::from(fee.price(header.base_fee_per_gas)),
+            }),
             tips: paid.transaction_fees,
             base_fees_burnt: paid.base_fees_burnt,
             blob_fees_burnt: paid.blob_fees_burnt,
             fees_below: total(&|fee| fee.below),
+            in_token: fees.iter().filter(|fee| fee.in_token).count() as u64,
         };
         let mut days = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         days.entry(Day::of(header.timestamp)).or_default().add(&row);

@@ -49,8 +49,7 @@ pub(super) fn oracle(_: &mut Ask<'_>) -> Result<Plan, HttpError> {
         for number in first..=head {
             let block = block(snapshot, number)?;
             let fee = u128::from(block.header.base_fee_per_gas.unwrap_or(0));
-            let given = block.transactions.iter();
-            tips.extend(given.map(|transaction| tip(transaction, fee)));
+            tips.extend(block.transactions.iter().filter_map(|given| tip(given, fee)));
             if number + RATIOS > head {
                 ratios.push(ratio(&block));
             }
@@ -79,12 +78,17 @@ fn block(snapshot: &Snapshot, number: u64) -> Result<Block, HttpError> {
     Ok(entry.block)
 }
 
-/// What a transaction gave above the base fee, wei per gas.
-fn tip(transaction: &Transaction, base_fee: u128) -> u128 {
-    match (transaction.max_fee_per_gas, transaction.max_priority_fee_per_gas) {
-        (Some(most), Some(tip)) => most.saturating_sub(base_fee).min(tip),
-        _ => transaction.gas_price.unwrap_or(0).saturating_sub(base_fee),
+/// What a transaction gave above the base fee, wei per gas; `None` of one that is paid in a token.
+fn tip(transaction: &Transaction, base_fee: u128) -> Option<u128> {
+    if Transaction::is_paid_in_token(transaction.extra.as_deref()) {
+        return None;
     }
+    Some(
+        match (transaction.max_fee_per_gas, transaction.max_priority_fee_per_gas) {
+            (Some(most), Some(tip)) => most.saturating_sub(base_fee).min(tip),
+            _ => transaction.gas_price.unwrap_or(0).saturating_sub(base_fee),
+        },
+    )
 }
 
 /// What at least `percent` of the transactions gave at most; 0 without any.
@@ -138,6 +142,21 @@ mod tests {
             (4, 6, 9)
         );
         assert_eq!(at_percent(&ten, 100), 10);
+    }
+
+    #[test]
+    fn what_is_paid_in_a_token_gives_no_coins() {
+        let mut given = Transaction {
+            max_fee_per_gas: Some(150),
+            max_priority_fee_per_gas: Some(30),
+            ..Transaction::default()
+        };
+        assert_eq!(
+            [0, 100, 140, 200].map(|base| tip(&given, base)),
+            [30, 30, 10, 0].map(Some)
+        );
+        given.extra = Some(r#"{"feeCurrency":"0x0e2a3e05bc9a16f5292a6170456a710cb89c6f72"}"#.to_owned());
+        assert_eq!(tip(&given, 100), None);
     }
 
     #[test]

@@ -105,9 +105,9 @@ pub(crate) const BLOCK_TIME: Series<Option<String>> = Series {
     },
 };
 
-/// The mean price of gas, wei.
+/// The mean price of gas, wei; of what was paid in tokens the prices are left out.
 pub(crate) const GAS_PRICE_WEI: Series<Option<U256>> =
-    plain(|day| Ok(mean(day.row.gas_prices, U256::from(day.row.transactions))));
+    plain(|day| Ok(mean(day.row.gas_prices, U256::from(day.row.priced()))));
 
 /// G1: the same in gwei, of which a wei is a billionth.
 pub(crate) const GAS_PRICE: Series<Option<String>> =

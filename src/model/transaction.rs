@@ -94,6 +94,22 @@ impl Transaction {
     pub fn is_of_chain(kind: u8, gas: u64) -> bool {
         gas == 0 || Self::MADE_KINDS.contains(&kind)
     }
+
+    /// Whether its fee is paid in a token, by the fields ([`Self::extra`]) that Ethereum's transactions do not have: Celo's name it
+    /// in `feeCurrency`, and the prices they state are in it.
+    #[must_use]
+    pub fn is_paid_in_token(extra: Option<&str>) -> bool {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Extra {
+            fee_currency: Option<serde::de::IgnoredAny>,
+        }
+        // Most have no such field, and need not be parsed.
+        extra
+            .filter(|extra| extra.contains("\"feeCurrency\""))
+            .and_then(|extra| serde_json::from_str::<Extra>(extra).ok())
+            .is_some_and(|extra| extra.fee_currency.is_some())
+    }
 }
 
 /// The contract that a transaction to `to` made, where it did not fail, of what its receipt names: some nodes name whom a call went to.

@@ -193,7 +193,7 @@ pub(super) fn price(view: &View, block: u64, fees: &FeeRow) -> Result<u128, Quer
 }
 
 /// The price paid per gas, and what was paid in all: for gas, for blobs (EIP-4844), and what a roll-up charges for
-/// the layer below. The header is looked at where the receipt does not say.
+/// the layer below; nothing of what was paid in a token. The header is looked at where the receipt does not say.
 fn price_and_fee(view: &View, block: u64, slice: &TransactionSlice<'_>) -> Result<(u128, U256), QueryError> {
     let fees = &slice.fees;
     let by_market = fees.effective_gas_price.is_none() && fees.max_fee_per_gas.is_some();
@@ -204,6 +204,9 @@ fn price_and_fee(view: &View, block: u64, slice: &TransactionSlice<'_>) -> Resul
         None
     };
     let price = fees.price(header.as_ref().and_then(|header| header.base_fee_per_gas));
+    if fees.in_token {
+        return Ok((price, U256::ZERO));
+    }
     let product = |gas: u64, price: U256| U256::from(gas).saturating_mul(price);
     let blobs = match (fees.blob_gas_used, fees.blob_gas_price, &header) {
         (0, ..) => U256::ZERO,

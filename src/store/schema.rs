@@ -361,7 +361,7 @@ impl Table {
                 name: "days",
                 doc: "exact sums over the blocks of each UTC day that has some, and how many addresses first took part on it",
                 key: "| kind u8: 0 blocks, 1 new addresses | days since 1970-01-01 u64 |",
-                value: "| of blocks: first block | last block | first time | last time | blocks | transactions | size | blocks without a size | blocks with difficulty but for block 0 | uncles: varints | where there are uncles, how many bring 0, 1 .. 8 eighths of the static reward: varints | (length u8, big-endian without leading zeros)*: gas used, gas limits, effective gas prices, tips, base fees burnt, blob fees burnt, fees of the layer below; of new addresses: count varint |",
+                value: "| of blocks: first block | last block | first time | last time | blocks | transactions | size | blocks without a size | blocks with difficulty but for block 0 | uncles: varints | where there are uncles, how many bring 0, 1 .. 8 eighths of the static reward: varints | (length u8, big-endian without leading zeros)*: gas used, gas limits, effective gas prices, tips, base fees burnt, blob fees burnt, fees of the layer below; where some were paid in a token, how many transactions: varint; of new addresses: count varint |",
                 profile: Profile::Small,
             },
             Self::OpenPostings => Description {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::chain::{HEAD, World};
 use crate::participants::{day, participants};
 use crate::plain::{self, Rng};
-use crate::rewards::{REWARDS, eras};
+use crate::rewards::{REWARDS, eras, is_paid_in_token, pay_in_tokens};
 
 /// Path, longest range, fields.
 const SERIES: [(&str, u64, &[&str]); 11] = [
@@ -98,7 +98,7 @@ fn hundredths(number: u128) -> String {
 }
 
 /// A number with so many decimals, without the zeros at its end.
-fn exact(number: u128, decimals: usize) -> String {
+pub(crate) fn exact(number: u128, decimals: usize) -> String {
     let text = format!("{number:0>width$}", width = decimals + 1);
     let (whole, fraction) = text.split_at(text.len() - decimals);
     let text = format!("{whole}.{}", fraction.trim_end_matches('0'));
@@ -127,7 +127,8 @@ fn expected(bundles: &[Bundle], day: Day) -> BTreeMap<&'static str, Value> {
         .filter(|bundle| crate::participants::day(bundle) < day)
         .map(|bundle| bundle.block.header.timestamp);
     let blocks = of_day.len() as u128;
-    let (mut transactions, mut prices, mut tips, mut burnt) = (0u128, 0u128, 0u128, 0u128);
+    let (mut transactions, mut priced, mut prices) = (0u128, 0u128, 0u128);
+    let (mut tips, mut burnt) = (0u128, 0u128);
     let (mut used, mut limit, mut size) = (0u128, 0u128, 0u128);
     let (mut static_rewards, mut inclusion, mut uncles, mut late) = (0u128, 0u128, 0u128, 0u64);
     for bundle in &of_day {
@@ -142,10 +143,14 @@ fn expected(bundles: &[Bundle], day: Day) -> BTreeMap<&'static str, Value> {
             uncles += reward * u128::from(uncle.number + 8 - header.number) / 8;
             late += 1;
         }
-        for receipt in &bundle.receipts {
+        for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
+            transactions += 1;
+            if is_paid_in_token(transaction) {
+                continue;
+            }
             let (gas, price) = (u128::from(receipt.gas_used), receipt.effective_gas_price.unwrap());
             let base = u128::from(header.base_fee_per_gas.unwrap_or(0));
-            transactions += 1;
+            priced += 1;
             prices += price;
             tips += gas * (price - base);
             burnt += gas * base;
@@ -193,7 +198,7 @@ fn expected(bundles: &[Bundle], day: Day) -> BTreeMap<&'static str, Value> {
         ),
         (
             "avgGasPrice_Gwei",
-            over(transactions, &|| json!(exact(rounded(prices, transactions), 9))),
+            over(priced, &|| json!(exact(rounded(prices, priced), 9))),
         ),
         ("gasUsed", json!(used.to_string())),
         (
@@ -210,7 +215,7 @@ fn expected(bundles: &[Bundle], day: Day) -> BTreeMap<&'static str, Value> {
         ),
         (
             "avgGasPrice_Wei",
-            over(transactions, &|| json!(rounded(prices, transactions).to_string())),
+            over(priced, &|| json!(rounded(prices, priced).to_string())),
         ),
         ("uncles", json!(late)),
         ("uncleRewards", json!(exact(uncles, 18))),
@@ -290,6 +295,27 @@ async fn series_equal_sums_over_the_chain() {
             }
         }
         assert!(empty > 0, "{seed}");
+    }
+}
+
+/// What is paid in tokens is counted, and neither its prices nor its fees are summed.
+#[tokio::test]
+async fn series_leave_out_what_is_paid_in_tokens() {
+    let mut bundles = weeks(6);
+    pay_in_tokens(&mut bundles);
+    let world = at_the_tip(bundles, Some(REWARDS)).await;
+    let (from, to) = (day(&world.bundles[0]), day(&world.bundles[59]));
+    for (path, most, fields) in SERIES {
+        for first in (from.number()..=to.number()).step_by(most as usize) {
+            let last = Day::from_number(first + most as i64 - 1);
+            let first = Day::from_number(first);
+            let found = world.json(&target(path, first, last)).await;
+            assert_eq!(
+                found,
+                body(&world.bundles, fields, first, last, "asc"),
+                "{path} {first}"
+            );
+        }
     }
 }
 

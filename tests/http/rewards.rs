@@ -1,10 +1,14 @@
 //! B3 over a seeded chain of every era, against sums over its plain values.
 
-use quarry::model::{Bundle, Header, U256};
+use std::collections::BTreeMap;
+
+use quarry::model::{Bundle, Header, Transaction, U256};
 use quarry::query::UncleReward;
 use serde_json::{Value, json};
 
 use crate::chain::{HEAD, World};
+use crate::days::exact;
+use crate::participants::day;
 use crate::plain::{self, ChainConfig, Rng, account};
 
 /// Static reward by era, as the operator states it.
@@ -54,6 +58,26 @@ pub(crate) fn eras(seed: u64) -> Vec<Bundle> {
     bundles
 }
 
+/// Every third transaction states its prices in a token, as those of Celo do that name one.
+pub(crate) fn pay_in_tokens(bundles: &mut [Bundle]) {
+    let pairs = bundles.iter_mut().flat_map(|bundle| {
+        let transactions = bundle.block.transactions.iter_mut();
+        transactions.zip(&mut bundle.receipts)
+    });
+    for (transaction, receipt) in pairs.step_by(3) {
+        transaction.kind = 0x7b;
+        transaction.blob_versioned_hashes = None;
+        transaction.extra =
+            Some(r#"{"feeCurrency":"0x0e2a3e05bc9a16f5292a6170456a710cb89c6f72"}"#.to_owned());
+        (receipt.blob_gas_used, receipt.blob_gas_price) = (None, None);
+        receipt.extra = Some(r#"{"baseFee":"0x1f3b","l1Fee":"0x5"}"#.to_owned());
+    }
+}
+
+pub(crate) fn is_paid_in_token(transaction: &Transaction) -> bool {
+    transaction.kind == 0x7b
+}
+
 fn expected(bundle: &Bundle, static_reward: u128) -> Value {
     let header = &bundle.block.header;
     let static_reward = if header.number == 0 || header.difficulty.is_zero() {
@@ -62,7 +86,10 @@ fn expected(bundle: &Bundle, static_reward: u128) -> Value {
         static_reward
     };
     let (mut tips, mut burnt) = (0u128, 0u128);
-    for receipt in &bundle.receipts {
+    for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
+        if is_paid_in_token(transaction) {
+            continue;
+        }
         let (gas, base) = (
             u128::from(receipt.gas_used),
             u128::from(header.base_fee_per_gas.unwrap_or(0)),
@@ -173,6 +200,85 @@ async fn check_mined(world: &World) {
         }
     }
     assert_eq!(listed, HEAD);
+}
+
+/// The schedule of ECIP-1017 with eras of 15 blocks: of a block and its uncles, and of days that lie in one era or in two.
+#[tokio::test]
+async fn eras_and_what_their_uncles_bring() {
+    let mut bundles = eras(8);
+    for bundle in &mut bundles {
+        let header = &mut bundle.block.header;
+        header.timestamp = 1_700_000_000 + 20_000 * header.number;
+    }
+    let world = World::of(bundles, None, Some("ecip1017:15")).await;
+    world.status.set_node_head(HEAD);
+    let mut days: BTreeMap<_, u128> = BTreeMap::new();
+    let (mut late, mut flat) = (0, 0);
+    for bundle in &world.bundles {
+        let header = &bundle.block.header;
+        let each: u128 = match header.number {
+            0 | MERGE.. => 0,
+            1..=15 => 5_000_000_000_000_000_000,
+            16..=30 => 4_000_000_000_000_000_000,
+            31.. => 3_200_000_000_000_000_000,
+        };
+        let found = world.json(&target(header.number)).await;
+        assert_eq!(found["staticReward"], each.to_string());
+        let inclusion = bundle.block.uncles.len() as u128 * (each / 32);
+        assert_eq!(found["uncleInclusionReward"], inclusion.to_string());
+        let given = days.entry(day(bundle)).or_default();
+        *given += each + inclusion;
+        for (place, uncle) in bundle.block.uncle_headers.iter().enumerate() {
+            let reward = if header.number <= 15 {
+                late += 1;
+                each * u128::from(uncle.number + 8 - header.number) / 8
+            } else {
+                flat += 1;
+                each / 32
+            };
+            assert_eq!(found["rewards"][1 + place]["reward"], reward.to_string());
+            *given += reward;
+        }
+    }
+    assert!(late > 3 && flat > 10, "{late} {flat}");
+    assert!(days.len() > 10);
+    for (day, given) in days {
+        let target = format!("/api/block/daily-block-rewards?startDate={day}&endDate={day}");
+        let found = world.json(&target).await;
+        assert_eq!(found["data"][0]["blockRewards_Coin"], exact(given, 18), "{day}");
+    }
+}
+
+/// Of what is paid in a token nothing is the block's, and the list of an account says 0 of it.
+#[tokio::test]
+async fn fees_that_are_paid_in_tokens() {
+    let mut bundles = eras(9);
+    pay_in_tokens(&mut bundles);
+    let world = World::of(bundles, None, None).await;
+    let mut listed = 0;
+    for bundle in &world.bundles {
+        let number = bundle.block.number();
+        assert_eq!(world.json(&target(number)).await, expected(bundle, 0), "{number}");
+        for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
+            if !is_paid_in_token(transaction) {
+                continue;
+            }
+            let list = format!(
+                "/api/account/{:#x}/tx-list?startblock={number}&endblock={number}&offset=100",
+                transaction.from
+            );
+            let list = world.json(&list).await;
+            let items = list["transactions"].as_array().unwrap();
+            let hash = format!("{:#x}", transaction.hash);
+            let item = items.iter().find(|item| item["hash"] == hash).unwrap();
+            assert_eq!(item["fee"], "0");
+            let price = receipt.effective_gas_price.unwrap();
+            assert_eq!(item["gasPrice"], price.to_string());
+            listed += 1;
+        }
+    }
+    assert!(listed > 10, "{listed}");
+    check_mined(&world).await;
 }
 
 /// Receipts that leave prices out: EIP-1559's rule and the header's blob price stand in.

@@ -88,7 +88,7 @@ const TRANSACTION: &[Field] = &[
     field(
         "fee",
         Form::Decimal,
-        "What the sender paid: gas, blobs and any L1 part, wei.",
+        "What the sender paid: gas, blobs and any L1 part, wei; 0 where it was paid in a token (Celo's `feeCurrency`).",
     ),
     field("status", Form::Integer, "1 for a success, 0 for a failure."),
     IS_ERROR,

@@ -19,7 +19,7 @@
 use std::ops::Range;
 
 use super::Corrupt;
-use super::value::{CallOf, FeeRow, blob_gas_used, paid_below};
+use super::value::{CallOf, FeeRow, blob_gas_used};
 use crate::model::{AccessListItem, Address, B256, Bytes, Receipt, Transaction, U256, created_contract};
 use read::{Stored, access, authorization, listed};
 
@@ -175,8 +175,9 @@ impl<'a> TransactionSlice<'a> {
                 max_priority_fee_per_gas: row.max_priority_fee_per_gas,
                 blob_gas_used: blob_gas_used(row.blob_gas_used, row.blobs.map_or(0, <[_]>::len)),
                 blob_gas_price: row.blob_gas_price,
-                below: paid_below(row.receipt_extra, row.kind, row.gas_used),
-            },
+                ..FeeRow::default()
+            }
+            .with_extras(row.kind, row.extra, row.receipt_extra),
             contract_address: row.contract_address,
             input: row.input,
         })

@@ -13,7 +13,8 @@ const EIGHTHS: usize = 9;
 /// ```text
 /// | first block | last block | first time | last time | blocks | transactions | size | blocks without a size
 /// | blocks with difficulty | uncles: varints | where there are uncles: number of each reward in eighths, 0 to 8: varints
-/// | (length u8, amount)*: gas used, gas limit, effective gas prices, tips, base fees, blob fees, fees of the layer below |
+/// | (length u8, amount)*: gas used, gas limit, effective gas prices, tips, base fees, blob fees, fees of the layer below
+/// | transactions paid in a token, where there are some: varint |
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DayRow {
@@ -43,7 +44,7 @@ pub struct DayRow {
     pub gas_used: U256,
     /// Gas limits of the blocks.
     pub gas_limit: U256,
-    /// Effective gas prices of the transactions.
+    /// Effective gas prices of the transactions, but of those paid in a token.
     pub gas_prices: U256,
     /// Paid above the base fee.
     pub tips: U256,
@@ -53,6 +54,8 @@ pub struct DayRow {
     pub blob_fees_burnt: U256,
     /// Paid to the layer below (L1 fee of roll-ups).
     pub fees_below: U256,
+    /// Transactions whose fee was paid in a token: none of it is in the sums.
+    pub in_token: u64,
 }
 
 impl DayRow {
@@ -75,6 +78,7 @@ impl DayRow {
         for (sum, more) in self.uncle_eighths.iter_mut().zip(other.uncle_eighths) {
             *sum = sum.saturating_add(more);
         }
+        self.in_token = self.in_token.saturating_add(other.in_token);
         for (sum, more) in self.amounts_mut().into_iter().zip(other.amounts()) {
             *sum = sum.saturating_add(more);
         }
@@ -86,6 +90,12 @@ impl DayRow {
         self.tips
             .saturating_add(self.fees_burnt())
             .saturating_add(self.fees_below)
+    }
+
+    /// Transactions whose prices are among the sum.
+    #[must_use]
+    pub const fn priced(&self) -> u64 {
+        self.transactions.saturating_sub(self.in_token)
     }
 
     /// Base and blob fees burnt, wei.
@@ -164,6 +174,9 @@ impl DayRow {
         for amount in self.amounts() {
             put_sized_amount(&mut out, &amount);
         }
+        if self.in_token > 0 {
+            put_varint(&mut out, self.in_token);
+        }
         out
     }
 
@@ -188,6 +201,9 @@ impl DayRow {
         for amount in row.amounts_mut() {
             *amount = read_sized_amount(&mut reader)?;
         }
+        if !reader.is_empty() {
+            row.in_token = reader.varint()?;
+        }
         reader.end()?;
         Ok(row)
     }
@@ -210,7 +226,7 @@ mod tests {
         let small = || 0u64..1 << 40;
         (
             (small(), small(), small(), small()),
-            (1u64..1 << 40, small(), small(), small(), small()),
+            (1u64..1 << 40, small(), small(), small(), small(), small()),
             proptest::option::of(proptest::array::uniform9(0u64..1 << 20)),
             proptest::array::uniform7(amounts().prop_map(|amount| amount >> 4)),
         )
@@ -221,6 +237,7 @@ mod tests {
                     first_time: places.2,
                     last_time: places.3,
                     uncle_eighths: eighths.unwrap_or_default(),
+                    in_token: counts.5 >> 39,
                     ..DayRow::default()
                 };
                 let uncles = row.uncle_eighths.iter().sum();
@@ -279,5 +296,11 @@ mod tests {
         row.uncle_eighths[7] = 1;
         let wanted = "ac02ad0280a3058ca305 02 03 e807 00 00 01 000000000000000100 02a410 00 00 00 00 00 00";
         assert_eq!(const_hex::encode(row.encode()), wanted.replace(' ', ""));
+        row.in_token = 200;
+        assert_eq!(
+            const_hex::encode(row.encode()),
+            format!("{}c801", wanted.replace(' ', ""))
+        );
+        assert_eq!((row.priced(), DayRow::decode(&row.encode())), (0, Ok(row)));
     }
 }

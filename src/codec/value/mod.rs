@@ -16,7 +16,6 @@ mod tests;
 mod transaction;
 
 pub use days::{DayRow, decode_new_addresses};
-pub(super) use fees::paid_below;
 pub use fees::{BlockFees, FeeRow, Paid, blob_gas_used, blob_price};
 pub use frame::{
     CallOf, FRAME_UNIT_BYTES_MAX, FrameRow, FrameSlice, TopSlice, decode_frame_place, encode_frame,

@@ -38,6 +38,7 @@ pub(super) fn of_block(bundle: &Bundle) -> DayRow {
     for (transaction, receipt) in block.transactions.iter().zip(&bundle.receipts) {
         let fee = FeeRow::new(transaction, receipt);
         let paid = fees.split(&fee);
+        row.in_token += u64::from(fee.in_token);
         for (sum, more) in [
             (&mut row.gas_prices, U256::from(paid.price)),
             (&mut row.tips, U256::from(paid.tip)),

@@ -74,10 +74,14 @@ impl Flows {
         let mut tips = U256::ZERO;
         let pairs = bundle.block.transactions.iter().zip(&bundle.receipts);
         for (index, (transaction, receipt)) in pairs.enumerate() {
-            if transaction.kind > Transaction::LAST_KIND || receipt.extra.as_deref().is_some_and(pays_below) {
+            let fee = FeeRow::new(transaction, receipt);
+            if transaction.kind > Transaction::LAST_KIND
+                || fee.in_token
+                || receipt.extra.as_deref().is_some_and(pays_below)
+            {
                 flows.fault.get_or_insert(NativeFaultReason::Foreign);
             }
-            let fees = split.split(&FeeRow::new(transaction, receipt));
+            let fees = split.split(&fee);
             let tip = U256::from(fees.tip);
             flows.base_fees_burnt = flows.base_fees_burnt.saturating_add(fees.base_fee_burnt);
             flows.blob_fees_burnt = flows.blob_fees_burnt.saturating_add(fees.blob_fee_burnt);
