@@ -51,6 +51,8 @@ mod malformed;
 mod metrics;
 #[path = "http/mined.rs"]
 mod mined;
+#[path = "http/multi_tokens.rs"]
+mod multi_tokens;
 #[path = "support/pace.rs"]
 mod pace;
 #[path = "http/parameters.rs"]

@@ -54,6 +54,14 @@ pub(crate) fn never_indexed() -> HttpError {
     still_indexing().with_retry_after(RETRY_AFTER_NEVER_SECONDS)
 }
 
+/// 503: what nobody can tell. In an operation's own words, but where those are of a node, which is not asked.
+pub(crate) fn never_told(text: &'static str) -> HttpError {
+    match text {
+        UPSTREAM_FAILED => never_indexed(),
+        own => HttpError::unavailable(own).with_retry_after(RETRY_AFTER_NEVER_SECONDS),
+    }
+}
+
 /// Seconds until it makes sense to ask again for what needs traces that the node did not tell: they are filled in once it does.
 const RETRY_AFTER_TRACES_SECONDS: u64 = 60;
 

@@ -16,7 +16,7 @@ use super::bounds::AskedBlock;
 use super::context::{Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
     SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_FAR, TOO_MANY_TOKENS, TOO_MANY_TRANSFERS, TOO_MANY_TRANSFERS_OF_ALL,
-    UPSTREAM_FAILED, in_time, needs_traces, never_indexed, query_failed, upstream_failed_with,
+    UPSTREAM_FAILED, in_time, needs_traces, never_indexed, never_told, query_failed, upstream_failed_with,
 };
 use super::prices;
 
@@ -31,11 +31,18 @@ pub(crate) fn find_whole(snapshot: &Snapshot, address: &Address) -> Result<Token
     let token = find(snapshot, address, TOKEN_NOT_FOUND)?;
     if token.is_whole() {
         Ok(token)
-    } else if snapshot.reader.has_traces() {
-        Err(never_indexed())
+    } else {
+        Err(lacks_logs(snapshot))
+    }
+}
+
+/// 503: the store lacks some of the logs of a token.
+fn lacks_logs(snapshot: &Snapshot) -> HttpError {
+    if snapshot.reader.has_traces() {
+        never_indexed()
     } else {
         // Frames that are still to come may show that it was created later.
-        Err(needs_traces())
+        needs_traces()
     }
 }
 
@@ -154,22 +161,30 @@ where
     }
 
     /// Answers by the ledger for a token that it is right about, and for what was before the contract. Of any other
-    /// only its contract can tell, by the node. So can of the decimals, while nobody asked for them.
+    /// only its contract can tell, by the node. So can of the decimals, while nobody asked for them. What the ledger cannot tell of
+    /// ERC-1155 nobody can.
     fn found(
         mut self,
         snapshot: &Snapshot,
         token: &Token,
         block: u64,
-        ledger: impl FnOnce() -> Result<U256, QueryError>,
+        ledger: impl FnOnce() -> Result<Option<U256>, QueryError>,
         ask: impl FnOnce(Arc<dyn Upstream>) -> UpstreamFuture<'static, U256> + Send + 'static,
     ) -> Result<Answer, HttpError> {
         let reader = &snapshot.reader;
         let mut known = None;
         if token.is_exact() {
-            known = Some(ledger().map_err(query_failed)?);
-        } else if token.is_whole() {
+            known = ledger().map_err(query_failed)?;
+        }
+        if known.is_none() && token.is_whole() {
             let predates = reader.predates(token, block).map_err(query_failed)?;
             known = (predates == Some(true)).then_some(U256::ZERO);
+        }
+        if known.is_none() && token.is_exact() {
+            return Err(match token.is_whole() {
+                true => never_told(self.failure),
+                false => lacks_logs(snapshot),
+            });
         }
         let (failure, address, is_described) = (self.failure, token.address, self.is_described);
         if let (Some(amount), true) = (known, is_described) {
@@ -237,7 +252,7 @@ pub(crate) fn supply(
         snapshot,
         &token,
         block,
-        || Ok(token.supply()),
+        || Ok(token.supply_told()),
         move |node| Box::pin(async move { node.token_supply(address, block).await }),
     )
 }
@@ -257,7 +272,7 @@ pub(crate) fn supply_at(
         snapshot,
         &token,
         block,
-        || snapshot.reader.token_supply(&token, block),
+        || snapshot.reader.supply_told_at(&token, block),
         move |node| Box::pin(async move { node.token_supply(address, block).await }),
     )
 }
@@ -276,7 +291,7 @@ pub(crate) fn balance(
         snapshot,
         &token,
         block,
-        || snapshot.reader.token_balance(&token, &account),
+        || snapshot.reader.balance_told(&token, &account),
         move |node| Box::pin(async move { node.token_balance(address, account, block).await }),
     )
 }
@@ -297,7 +312,7 @@ pub(crate) fn balance_at(
         snapshot,
         &token,
         block,
-        || snapshot.reader.token_balance_at(&token, &account, block),
+        || snapshot.reader.balance_told_at(&token, &account, block),
         move |node| Box::pin(async move { node.token_balance(address, account, block).await }),
     )
 }

@@ -1,6 +1,7 @@
 //! Tokens: what the ledger of their logs says, and what is known of them from elsewhere.
 
 mod audit;
+mod by_ledger;
 mod facts;
 mod foreign;
 mod holders;
@@ -132,17 +133,21 @@ impl Reader {
             // Compared before anything reached the zero address: which of the two it does is not known yet.
             verdict.exactness = Exactness::Unjudged;
         }
-        if state.kind == TokenKind::Erc1155 && verdict.exactness == Exactness::Unjudged {
-            // It has no balance and no supply as a whole that its contract could be asked for.
-            verdict.exactness = Exactness::Exact;
-        }
-        Ok(Some(Token {
+        let mut token = Token {
             address: *address,
             verdict,
             id,
             state,
             whole,
-        }))
+        };
+        if state.kind == TokenKind::Erc1155
+            && !token.is_exact()
+            && self.standard_of_balances(&token)? == TokenKind::Erc1155
+        {
+            // It has no balance and no supply as a whole that its contract could be asked for: the ledger answers, or nobody.
+            token.verdict.exactness = Exactness::Exact;
+        }
+        Ok(Some(token))
     }
 
     /// What was minted of a token and what was sent to the zero address up to a block, by the ledger.
