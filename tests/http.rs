@@ -59,6 +59,8 @@ mod pace;
 mod parameters;
 #[path = "support/participants.rs"]
 mod participants;
+#[path = "http/passed_on.rs"]
+mod passed_on;
 #[path = "support/plain.rs"]
 mod plain;
 #[path = "http/prices.rs"]

@@ -105,15 +105,18 @@ pub(super) fn gas_price(_: &mut Ask<'_>) -> Result<Plan, HttpError> {
     pass_on("eth_gasPrice", &json!([]))
 }
 
-/// A tag as the node takes it.
+/// A tag as nodes take it: a number without leading zeros, in lower case.
 fn node_tag(ask: &mut Ask<'_>) -> Result<String, HttpError> {
     let Some(text) = ask.params.take("tag")? else {
         return Ok("latest".to_owned());
     };
-    if text != "pending" {
-        Tag::parse(&text)?;
+    match text.as_str() {
+        "pending" => Ok(text),
+        tag => match Tag::parse(tag)? {
+            Tag::Number(number) => Ok(format!("{number:#x}")),
+            _ => Ok(text),
+        },
     }
-    Ok(text)
 }
 
 fn is_hex(text: &str) -> bool {
@@ -131,7 +134,7 @@ fn decimal(text: &str) -> Option<U256> {
 fn require_position(ask: &mut Ask<'_>) -> Result<String, HttpError> {
     let text = ask.params.require("position")?;
     if is_hex(&text) && (3..=66).contains(&text.len()) {
-        Ok(text)
+        Ok(text.to_ascii_lowercase())
     } else if let Some(number) = decimal(&text) {
         Ok(format!("{number:#x}"))
     } else {
@@ -152,7 +155,8 @@ fn take_call(ask: &mut Ask<'_>) -> Result<Value, HttpError> {
         if !is_hex(&data) || data.len() % 2 != 0 {
             return Err(HttpError::invalid("data"));
         }
-        call.insert("data".to_owned(), json!(data));
+        // Some nodes know no other case of the prefix.
+        call.insert("data".to_owned(), json!(data.to_ascii_lowercase()));
     }
     for (name, as_node_says) in [
         ("value", "value"),
@@ -164,6 +168,7 @@ fn take_call(ask: &mut Ask<'_>) -> Result<Value, HttpError> {
             let quantity = match decimal(&text) {
                 Some(decimal) => format!("{decimal:#x}"),
                 None if is_hex(&text) && text.len() > 2 => {
+                    let text = text.to_ascii_lowercase();
                     let digits = text.get(2..).unwrap_or_default().trim_start_matches('0');
                     format!("0x{}", if digits.is_empty() { "0" } else { digits })
                 }
