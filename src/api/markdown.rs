@@ -18,7 +18,8 @@ const HEAD: &str = "\
 Rendered from `src/api/list/`; do not edit. `QUARRY_BLESS=1 cargo test --release --test http` renders it anew.
 
 Every operation is a GET (HEAD and OPTIONS work everywhere) and answers JSON, `/docs` and `/metrics` aside. Query keys that an
-operation does not know are ignored; an empty value is an absent one; a known key that is repeated is refused. Every answer names its request (`X-Request-Id`), and an answer
+operation does not know are ignored; an empty value is an absent one; a key that is read for what is asked is refused where it is
+repeated (A6 does not read `startblock` beside `hash`). Every answer names its request (`X-Request-Id`), and an answer
 of a chain names the snapshot it was computed from (`X-Indexed-Block-Number`, `X-Indexed-Block-Hash`,
 `X-Finalized-Block-Number`). Lists say their length where it is known (`X-Total-Count`) and where the next page
 is (`Link: <...>; rel=\"next\"`); with `Accept: application/x-ndjson` they answer one item a line and nothing around them.
@@ -53,7 +54,7 @@ An error is `{\"error\": \"<text>\"}`. Below each operation stand the texts of i
 | 429 | the client asks more often than `--rate-limit` lets it (`Retry-After`) | `Rate limit exceeded` |
 | 500 | a fault of ours, the log says more | `Internal server error` |
 | 502, 504 | the node failed or was late, for the few answers that need it | the operation's, `Upstream node error` |
-| 503 | not now (`Retry-After`): not indexed yet, chain not configured, busy. What a store never gets (blocks before its `--start-block`, the supply of a chain without its genesis) says so, too, for good, with `Retry-After: 3600`, and what needs traces that the node does not tell with `Retry-After: 60`: `withheld` of `/status` tells why | `Data for the requested range is still being indexed`, `Chain testnet is not configured`, `Server is busy` |
+| 503 | not now (`Retry-After`): not indexed yet, chain not configured, busy. What a store never gets (blocks before its `--start-block`, the supply of a chain without its genesis, sums of an ERC-1155 token whose events contradict each other or pass what fits) says so, too, for good, with `Retry-After: 3600`, and what needs traces that the node does not tell with `Retry-After: 60`: `withheld` of `/status` tells why | `Data for the requested range is still being indexed`, `Chain testnet is not configured`, `Server is busy` |
 ";
 
 /// The documentation of every endpoint, as Markdown.

@@ -14,7 +14,8 @@ use crate::desk::faults::{INVALID_ADDRESS, INVALID_CONTRACT_ADDRESS, REVERSED_DA
 
 const DESCRIPTION: &str = "Read-only explorer API over the store of an EVM chain. Every operation is a GET; HEAD and \
     OPTIONS work everywhere. Query keys that an operation does not know are ignored, an empty value is an absent one, \
-    a repeated key is refused. Every answer of a chain names the snapshot it was computed from.";
+    a key that is read for what is asked is refused where it is repeated. Every answer of a chain names the snapshot it \
+    was computed from.";
 
 /// The document.
 #[must_use]
