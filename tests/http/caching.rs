@@ -337,8 +337,12 @@ async fn a_list_has_the_tag_of_what_it_was_made_of() {
             }
         }
     });
+    // A busy machine may leave the node's thread where it is for many requests.
     let mut tags = Vec::new();
-    for _ in 0..300 {
+    for asked in 0..30_000 {
+        if asked >= 300 && tags.len() > 30 {
+            break;
+        }
         let reply = world.get(&target, &[("cache-control", "no-cache")]).await;
         if reply.status() == 200 {
             tags.push(header(&reply, "etag").unwrap().to_owned());
