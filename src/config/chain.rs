@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::merge::{Merge, Origin, as_is, between};
 use super::{ChainFile, ConfigError, prices};
 use crate::cli::{NodeArgs, RunArgs};
-use crate::model::{Address, ChainName, StatedPrices, StaticRewards, written_address};
+use crate::model::{Address, ChainName, StatedPrices, StaticRewards, UNFINAL_BLOCKS_MAX, written_address};
 
 /// Far more blocks than any chain has.
 const START_BLOCK_MAX: u64 = 1 << 48;
@@ -25,7 +25,7 @@ pub struct ChainConfig {
     pub rpc_concurrency: usize,
     /// Questions a second about tokens; 0 asks none but those of clients.
     pub token_checks: u32,
-    /// Depth that counts as final without a `finalized` tag.
+    /// Depth that counts as final without a `finalized` tag, at most [`UNFINAL_BLOCKS_MAX`].
     pub finality_depth: u64,
     /// Seconds for which a node may contradict what is final before the sync stops.
     pub contradiction_wait: u64,
@@ -111,7 +111,8 @@ pub(super) fn merge(
             ("finality_depth", node.finality_depth),
             section.finality_depth,
             64,
-            as_is,
+            // As it counts: what `quarry config` shows is in force.
+            |depth| Ok(depth.min(UNFINAL_BLOCKS_MAX)),
         )?,
         contradiction_wait: merge.value(
             key("contradiction_wait"),

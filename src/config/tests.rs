@@ -9,7 +9,7 @@ fn flags_win_over_the_file_and_the_file_over_defaults() {
     let path = directory.path().join("quarry.toml");
     std::fs::write(
         &path,
-        "cache_size = \"2GiB\"\nlisten = \"127.0.0.1:9\"\n[mainnet]\nrpc = \"http://a\"\nstart_block = 7\n[testnet]\nrpc = \"http://b\"\nstart_block = 9\ntrust_node = true\nstatic_reward = \"2\"\n[testnet.supply]\nexcluded = [\"0X00000000000000000000000000000000000000AA\", \"0x00000000000000000000000000000000000000aa\"]\n",
+        "cache_size = \"2GiB\"\nlisten = \"127.0.0.1:9\"\n[mainnet]\nrpc = \"http://a\"\nstart_block = 7\n[testnet]\nrpc = \"http://b\"\nstart_block = 9\nfinality_depth = 4097\ntrust_node = true\nstatic_reward = \"2\"\n[testnet.supply]\nexcluded = [\"0X00000000000000000000000000000000000000AA\", \"0x00000000000000000000000000000000000000aa\"]\n",
     )
     .unwrap();
     let args = RunArgs {
@@ -36,6 +36,9 @@ fn flags_win_over_the_file_and_the_file_over_defaults() {
     assert_eq!(config.chains[0].start_block, Some(3));
     assert_eq!(config.chains[1].start_block, Some(9));
     assert!(config.chains[1].trust_node && !config.chains[0].trust_node);
+    // More than are ever kept unwindable is said as it counts.
+    assert_eq!(config.chains[0].finality_depth, 64);
+    assert_eq!(config.chains[1].finality_depth, 4096);
     let rewards = ChainName::ALL.map(|chain| config.static_rewards_of(chain).unwrap().to_string());
     assert_eq!(rewards, ["7:3", "0:2"]);
     assert_eq!(config.excluded_of(ChainName::Testnet).len(), 1);

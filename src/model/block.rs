@@ -2,6 +2,10 @@
 
 use super::{Address, B64, B256, Bloom, Bytes, Receipt, Transaction, TransactionTrace, U256};
 
+/// More blocks than these are never kept unwindable, whatever a source says of finality: a chain that names
+/// block 0 as final for ever would else fill memory with undo records.
+pub const UNFINAL_BLOCKS_MAX: u64 = 4096;
+
 /// A block header (Yellow Paper section 4.4 with EIP-1559, 4895, 4844, 4788, 7685).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {

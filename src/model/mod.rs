@@ -19,7 +19,7 @@ mod transaction;
 mod verdict;
 
 pub use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
-pub use block::{Block, BlockRange, Bundle, Header, Withdrawal};
+pub use block::{Block, BlockRange, Bundle, Header, UNFINAL_BLOCKS_MAX, Withdrawal};
 pub use contract::{ContractFacts, ContractNames, CustomError, MatchKind};
 pub use day::Day;
 pub use entry::{

@@ -6,9 +6,6 @@ use crate::model::{B256, BlockId};
 use crate::status::ChainStatus;
 use crate::store::View;
 
-/// More blocks than these are never kept unwindable, whatever the source says of finality: a chain that names
-/// block 0 as final for ever would else fill memory with undo records.
-pub(super) const UNFINAL_BLOCKS_MAX: u64 = 4096;
 /// So many blocks are taken one by one, each of them on the disk when it is served, and become final in the next round: a batch of final
 /// blocks is not on the disk before all tables are flushed, which costs too much at the tip of a chain whose blocks are final at once.
 const TIP_BLOCKS_MAX: u64 = 32;
