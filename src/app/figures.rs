@@ -18,7 +18,7 @@ pub(super) fn store(page: &mut Page, chain: &'static str, store: &Store) {
         ),
         (
             "quarry_store_kept_row_bytes",
-            "Rows of final blocks that were sought again and again, and where transactions were found by hash, kept beside the cache of blocks.",
+            "Rows of final blocks that were sought again and again, where transactions were found by hash, and what walks over several lists found, kept beside the cache of blocks.",
             figures.kept_rows,
         ),
         (
