@@ -9,22 +9,22 @@
 //! enforces it:
 //!
 //! ```text
-//!  main . cli . config . app          parse, merge, open, wire, run, stop
-//!  api                                the endpoint list and the dialect of the specification
-//!  rpc                                the dialect of JSON-RPC clients
-//!  desk                               what dialects share: snapshots, plans, pages, questions to the node
-//!  compat                             the dialect of Etherscan's clients
+//!  main . app . config . cli          parse, merge, open, wire, run, stop
 //!  bench                              measures the service, and holds it against a node and a database
+//!  api . compat . rpc                 dialects: of the specification, of Etherscan's clients, of JSON-RPC clients
+//!  desk                               what dialects share: snapshots, plans, pages, questions to the node
 //!  http                               transport only: sockets, routing, parameters, errors, bodies
-//!  audit                              the store against itself and against the node
+//!  checkpoint                         copies of a store: made, verified and restored
 //!  enquiry                            asks the node what blocks do not tell
-//!  query      sync      import        read side | write side | what the operator supplies
+//!  audit                              the store against itself and against the node
+//!  import     query     sync          what the operator supplies | read side | write side
 //!  node                               JSON-RPC in, model out; alloy-provider stops here
 //!  store                              RocksDB: tables, batches, snapshots, scans, postings, undo
 //!  codec                              bytes: sortable keys, versioned values; bincode stops here
 //!  json                               text: a JSON writer, and the JSON-RPC objects
 //!  model                              plain values
-//!  clock . machine . shutdown . status . metrics . tasks   leaves
+//!  status                             what a chain's sync is doing, between writer and reporter
+//!  clock . machine . marks . metrics . shutdown . tasks   leaves
 //! ```
 
 pub mod api;

@@ -37,7 +37,7 @@ fn summary(store: &Store, view: &View) -> Result<(), AppError> {
         &format!("0x{}", const_hex::encode(identity.genesis_hash)),
     );
     if let Some(rewards) = store.static_rewards() {
-        line("rewards", &format!("{rewards} (stated when the store was made)"));
+        line("rewards", &format!("{rewards} (stated by the operator or a genesis file)"));
     }
     match view.head() {
         Some(head) => line(

@@ -131,7 +131,7 @@ pub struct StoreArgs {
     #[arg(long, env = "QUARRY_CACHE_SIZE", value_name = "SIZE")]
     pub cache_size: Option<String>,
     /// Memory that backfill may use besides the cache: blocks in flight, batches, memtables; for each chain
-    /// (`auto` unless said: an eighth of the machine's, 256MiB to 4GiB).
+    /// (`auto` unless said: an eighth of the machine's, or of what its control group has, 256MiB to 4GiB).
     #[arg(long, env = "QUARRY_BACKFILL_MEMORY", value_name = "SIZE")]
     pub backfill_memory: Option<String>,
     /// Configuration file (TOML).
@@ -154,7 +154,8 @@ pub struct NodeArgs {
     /// First block to store; fixed once a store is made [default: 0].
     #[arg(long, env = "QUARRY_START_BLOCK", value_name = "N")]
     pub start_block: Option<u64>,
-    /// Genesis file (geth's format) of the chain `mainnet`, or of the only chain: its fork schedule and nonces.
+    /// Genesis file (geth's format): the fork schedule, and what accounts hold (balances, nonces) in block 0. Of the chain
+    /// that --chain names, where the command has it, else of `mainnet` or the only one that has a node.
     #[arg(long, env = "QUARRY_GENESIS", value_name = "FILE")]
     pub genesis: Option<PathBuf>,
     /// Most requests in flight to a node [default: 32].
@@ -164,14 +165,16 @@ pub struct NodeArgs {
     /// is not judged yet is asked of the node by every request [default: 100].
     #[arg(long, env = "QUARRY_TOKEN_CHECKS", value_name = "N")]
     pub token_checks: Option<u32>,
-    /// Blocks below the head that count as final where a node names no `finalized` block [default: 64].
+    /// Blocks below the last stored one that count as final where a node names no `finalized` block; more than 4096 count
+    /// as 4096 [default: 64].
     #[arg(long, env = "QUARRY_FINALITY_DEPTH", value_name = "N")]
     pub finality_depth: Option<u64>,
     /// How long a node may contradict what is final, or be of another chain, before the sync stops; a day at most
     /// [default: 15].
     #[arg(long, env = "QUARRY_CONTRADICTION_WAIT", value_name = "SECONDS")]
     pub contradiction_wait: Option<u64>,
-    /// Do not check hashes, roots and blooms: for chains whose encoding is not Ethereum's.
+    /// Do not check hashes, roots and blooms: for chains whose encoding is not Ethereum's. It holds for every chain that is
+    /// synced; for one alone set trust_node in its section of the file.
     #[arg(long, env = "QUARRY_TRUST_NODE", value_name = "BOOL", num_args = 0..=1, require_equals = true,
         default_missing_value = "true", hide_possible_values = true, value_parser = BoolishValueParser::new())]
     pub trust_node: Option<bool>,
@@ -180,9 +183,9 @@ pub struct NodeArgs {
 /// What blocks bring, where that is not known of the chain: for every command that fills a store or serves one.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RewardArgs {
-    /// Wei that blocks with difficulty bring by the protocol, and from which block on, where it is not well known: of the chain
-    /// that --chain names, else of `mainnet` or the only one; ecip1017:BLOCKS are eras of so many blocks as Ethereum Classic
-    /// has them. A new store remembers it.
+    /// Wei that blocks with difficulty bring by the protocol, where it is not well known: WEI, or BLOCK:WEI from a block on, and
+    /// several with commas between; or ecip1017:BLOCKS, eras of so many blocks as Ethereum Classic has them. Of the chain that
+    /// --chain names, where the command has it, else of `mainnet` or the only one that has a node. A new store remembers it.
     #[arg(long, env = "QUARRY_STATIC_REWARD", value_name = "BLOCK:WEI")]
     pub static_reward: Option<String>,
 }
@@ -355,8 +358,8 @@ pub struct ImportChainArgs {
     /// Which chain's store it goes to.
     #[arg(long, default_value = "mainnet")]
     pub chain: ChainName,
-    /// Genesis file (geth's format): gives block 0 where the recording begins at block 1, and the fork
-    /// schedule.
+    /// Genesis file (geth's format): gives block 0 where the recording begins at block 1, the fork schedule, and what
+    /// accounts hold (balances, nonces) in block 0.
     #[arg(long, env = "QUARRY_GENESIS", value_name = "FILE")]
     pub genesis: Option<PathBuf>,
     /// Chain id, where neither the genesis file nor the recording tells it.

@@ -311,6 +311,39 @@ mod tests {
         }
     }
 
+    /// Bit by bit, as docs/SCHEMA.md draws it.
+    #[test]
+    fn packed_gaps_lie_as_they_are_drawn() {
+        let next = |at: &mut u64, place: u64| {
+            *at += 1 + place * place * 7919 % 5003;
+            Some(*at)
+        };
+        let list: Vec<u64> = (0..1024).scan(77, next).collect();
+        let bytes = round_trip(0, &list);
+        let mut reader = Reader::new(&bytes, WHAT);
+        let header = read_header(&mut reader).unwrap();
+        assert_eq!(reader.byte(), Ok(FORM_PACKED));
+        let mut gaps = Vec::new();
+        while gaps.len() + 1 < header.count {
+            let count = (header.count - 1 - gaps.len()).min(BLOCK);
+            let width = usize::from(reader.byte().unwrap());
+            let packed = reader.take((count * width).div_ceil(8)).unwrap();
+            // Four lanes take turns by words of 32 bits; the rest is one.
+            let lanes = if count == BLOCK { 4 } else { 1 };
+            gaps.extend((0..count).map(|place| {
+                let bits = (0..width).map(|bit| {
+                    let in_lane = place / lanes * width + bit;
+                    let at = (in_lane / 32 * lanes + place % lanes) * 32 + in_lane % 32;
+                    u64::from(packed[at / 8] >> (at % 8) & 1) << bit
+                });
+                bits.sum::<u64>()
+            }));
+        }
+        reader.end().unwrap();
+        let wanted: Vec<u64> = list.windows(2).map(|two| two[1] - two[0] - 1).collect();
+        assert_eq!(gaps, wanted);
+    }
+
     #[test]
     fn forms_are_chosen_by_size() {
         let single = round_trip(0, &[1_000_000]);

@@ -262,7 +262,8 @@ impl Service {
     }
 
     /// Stops: listeners close, what was committed is flushed, and the stores are free to be opened again once readers,
-    /// handlers and mounts that were given out are gone too.
+    /// handlers and mounts that were given out are gone too. Open requests are not waited for: await what [`Self::serve`] gave
+    /// for that, after this.
     ///
     /// # Errors
     ///
