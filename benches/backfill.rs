@@ -20,7 +20,7 @@ use quarry::model::B256;
 use quarry::node::recorded::{RecordedChain, RecordedLine};
 use quarry::shutdown;
 use quarry::store::Store;
-use quarry::sync::{ChainRules, Pipeline, recorded};
+use quarry::sync::{ChainRules, FinalBlocks, Pipeline, recorded};
 use support::filled::{self, Memory, median};
 use support::memory::measure;
 use support::part::Part;
@@ -77,8 +77,7 @@ async fn import(path: &Path, directory: &Path, memory: Memory, trust_node: bool,
     let rules = ChainRules::new(1, B256::ZERO, None, 1, trust_node);
     let pipeline = Pipeline {
         rules: rules.clone(),
-        finalized: u64::MAX,
-        finalized_hash: None,
+        final_blocks: FinalBlocks::All,
         batch_bytes_max: memory.batch(),
     };
     let (_trigger, mut shutdown) = shutdown::pair();

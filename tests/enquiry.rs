@@ -26,7 +26,7 @@ use quarry::query::{Exactness, KeyPart, ObservedFacts, Reader, TokenFacts};
 use quarry::shutdown::{Trigger, pair};
 use quarry::status::ChainStatus;
 use quarry::store::{Observed, OpenOptions, Store, ToldBalance};
-use quarry::sync::{ChainRules, Pipeline, SyncError};
+use quarry::sync::{ChainRules, FinalBlocks, Pipeline, SyncError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -52,8 +52,7 @@ async fn fill(store: &Arc<Store>, bundles: Vec<Bundle>, finalized: u64) {
     let first = identity.first_block;
     let pipeline = Pipeline {
         rules: ChainRules::new(CHAIN_ID, identity.genesis_hash.into(), None, first, false),
-        finalized,
-        finalized_hash: None,
+        final_blocks: FinalBlocks::UpTo(finalized),
         batch_bytes_max: 8 << 20,
     };
     let (_trigger, mut shutdown) = pair();

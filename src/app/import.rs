@@ -20,7 +20,7 @@ use crate::node::recorded::RecordedChain;
 use crate::shutdown::Shutdown;
 use crate::store::{OpenOptions, Store, StoreError, View, Writer};
 use crate::sync::genesis::{self, ChainGenesis};
-use crate::sync::{Pipeline, SyncError, recorded};
+use crate::sync::{FinalBlocks, Pipeline, SyncError, recorded};
 
 /// Lines that are looked at for the chain id before giving up.
 const LINES_FOR_ID: usize = 10_000;
@@ -175,8 +175,7 @@ impl ChainImport {
         let rules = rules_of(self.name, &mut writer, told, self.trust_node)?;
         let pipeline = Pipeline {
             rules: rules.clone(),
-            finalized: u64::MAX,
-            finalized_hash: None,
+            final_blocks: FinalBlocks::All,
             batch_bytes_max: self.batch_bytes_max,
         };
         let writer = match genesis.filter(|_| adds_genesis && next == 0) {

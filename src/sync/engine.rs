@@ -7,7 +7,7 @@ use super::allocation;
 use super::error::{FILL_WAITS, SYNC_WAITS, SyncError};
 use super::fetch::Fetch;
 use super::fill::{FirstLook, fill};
-use super::finality::{Finality, Named, judge};
+use super::finality::{FinalBlocks, Finality, Named, judge};
 use super::hand::Hand;
 use super::offers::Offers;
 use super::openings::Openings;
@@ -351,11 +351,11 @@ impl Engine {
             () if self.first_look.is_pending() => last.min(next + self.options.window as u64),
             () => last,
         };
-        let coming = finality.coming_among(next, last);
+        let final_blocks = finality.coming_among(next, last);
         let named = finality.named_by_next(&view, next, last);
         // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
         drop(view);
-        self.fetch(next, last, coming, shutdown).await?;
+        self.fetch(next, last, final_blocks, shutdown).await?;
         if let Some(named) = named.filter(|_| next < self.next_block()) {
             // Once more, as of a batch: who named it may be of a branch that the others left.
             let theirs = |number| self.origin.hash(number);
@@ -453,13 +453,12 @@ impl Engine {
         &mut self,
         next: u64,
         last: u64,
-        finalized: Option<(u64, B256)>,
+        final_blocks: FinalBlocks,
         shutdown: &mut Shutdown,
     ) -> Result<(), SyncError> {
         let pipeline = Pipeline {
             rules: self.rules.clone(),
-            finalized: finalized.map_or(0, |(number, _)| number),
-            finalized_hash: finalized.map(|(_, hash)| hash),
+            final_blocks,
             batch_bytes_max: self.options.batch_bytes_max,
         };
         let source = self.bundles(next, last, self.stuck.ways(self.offers.known()));

@@ -12,6 +12,40 @@ const TIP_BLOCKS_MAX: u64 = 32;
 /// Blocks taken from a source before it is looked at again, where it does not show the head that it names.
 const UNSHOWN_BLOCKS_MAX: u64 = 256;
 
+/// Which of the blocks that come to the store are final as they come: those are batched, and never unwound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinalBlocks {
+    /// All, of a chain that does not change.
+    All,
+    /// Those up to this one, whatever their hashes. Up to block 0 where none is known to be final: that one always is.
+    UpTo(u64),
+    /// Those up to this one, which has this hash: only blocks of its branch may become final.
+    Named(u64, B256),
+}
+
+impl FinalBlocks {
+    /// Whether this block is final.
+    pub(super) const fn has(self, number: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::UpTo(last) | Self::Named(last, _) => number <= last,
+        }
+    }
+
+    /// The hash that this block must have, where that is known.
+    pub(super) fn hash_of(self, number: u64) -> Option<B256> {
+        match self {
+            Self::Named(last, hash) if last == number => Some(hash),
+            _ => None,
+        }
+    }
+
+    /// Whether this block is final once the next one has named it as its parent: its own hash is not known.
+    pub(super) const fn awaits_next(self, number: u64) -> bool {
+        matches!(self, Self::Named(last, _) if number < last)
+    }
+}
+
 /// The block that a source names as its last final one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Named {
@@ -34,19 +68,21 @@ pub(super) struct Finality {
 }
 
 impl Finality {
-    /// Up to which block those that are fetched now, from `next` to `last`, are final as they come. Few blocks are not, nor is one that comes
+    /// Which of those that are fetched now, from `next` to `last`, are final as they come. Few blocks are not, nor is one that comes
     /// alone, which has none behind it that names it.
-    pub(super) fn coming_among(&self, next: u64, last: u64) -> Option<(u64, B256)> {
-        self.coming
-            .filter(|_| TIP_BLOCKS_MAX <= last.saturating_sub(next))
+    pub(super) fn coming_among(&self, next: u64, last: u64) -> FinalBlocks {
+        match self.coming {
+            Some((number, hash)) if !are_few(next, last) => FinalBlocks::Named(number, hash),
+            _ => FinalBlocks::UpTo(0),
+        }
     }
 
     /// The last stored block, where it is final as soon as one of the few that are fetched now, from `next` to `last`, has named it: these are known
     /// to be final, and a batch of them would have taken it along.
     pub(super) fn named_by_next(&self, view: &View, next: u64, last: u64) -> Option<BlockId> {
-        let is_few = self.coming.is_some() && self.coming_among(next, last).is_none();
+        let is_known = self.coming.is_some() && are_few(next, last);
         view.head()
-            .filter(|ours| is_few && view.finalized() < Some(ours.number))
+            .filter(|ours| is_known && view.finalized() < Some(ours.number))
     }
 
     /// The blocks to fetch now, up to `stop_at`. Where there are none the status says that the tip is followed, else what
@@ -75,6 +111,11 @@ impl Finality {
         }
         Some((next, last))
     }
+}
+
+/// Whether blocks from `next` to `last` are taken one by one.
+const fn are_few(next: u64, last: u64) -> bool {
+    last.saturating_sub(next) < TIP_BLOCKS_MAX
 }
 
 /// Judges what is final, for a source that has our head and says that `head` is its own. Where it names a final
@@ -148,4 +189,58 @@ where
         fetch_to,
         unbelieved,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_final_by_their_numbers_and_by_who_names_them() {
+        let hash = B256::repeat_byte(7);
+        // The block, and whether it is final, awaits the next one, and has a hash that it must have.
+        let (f, t) = (false, true);
+        for (blocks, expected) in [
+            (
+                FinalBlocks::All,
+                [(0, t, f, f), (7, t, f, f), (u64::MAX, t, f, f)],
+            ),
+            (
+                FinalBlocks::UpTo(0),
+                [(0, t, f, f), (1, f, f, f), (u64::MAX, f, f, f)],
+            ),
+            (FinalBlocks::UpTo(7), [(6, t, f, f), (7, t, f, f), (8, f, f, f)]),
+            (
+                FinalBlocks::Named(0, hash),
+                [(0, t, f, t), (1, f, f, f), (2, f, f, f)],
+            ),
+            (
+                FinalBlocks::Named(7, hash),
+                [(6, t, t, f), (7, t, f, t), (8, f, f, f)],
+            ),
+        ] {
+            for (number, is_final, awaits_next, has_hash) in expected {
+                let found = (blocks.has(number), blocks.awaits_next(number));
+                assert_eq!(found, (is_final, awaits_next), "{blocks:?} {number}");
+                let wanted = has_hash.then_some(hash);
+                assert_eq!(blocks.hash_of(number), wanted, "{blocks:?} {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_many_blocks_up_to_a_named_one_block_0_alone_is_final_as_it_comes() {
+        let coming = Some((90, B256::repeat_byte(7)));
+        let of = |coming| Finality {
+            stored: None,
+            coming,
+            fetch_to: 100,
+            unbelieved: None,
+        };
+        let named = FinalBlocks::Named(90, B256::repeat_byte(7));
+        assert_eq!(of(coming).coming_among(0, 100), named);
+        assert_eq!(of(coming).coming_among(68, 100), named);
+        assert_eq!(of(coming).coming_among(69, 100), FinalBlocks::UpTo(0));
+        assert_eq!(of(None).coming_among(0, 100), FinalBlocks::UpTo(0));
+    }
 }

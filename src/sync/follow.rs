@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use super::allocation;
 use super::engine::{IDLE_MAX, WAIT_FIRST, WAIT_MAX};
 use super::error::{SYNC_WAITS, SyncError};
-use super::finality::{Finality, Named, judge};
+use super::finality::{FinalBlocks, Finality, Named, judge};
 use super::hand::Hand;
 use super::patience::Patience;
 use super::pipeline::{Pipeline, Source, Word, verified};
@@ -99,10 +99,9 @@ impl Follower {
     ///
     /// When the store fails.
     pub async fn begin_with(&mut self, bundle: Bundle, shutdown: &mut Shutdown) -> Result<(), SyncError> {
-        let number = bundle.block.number();
-        let hash = bundle.block.hash;
+        let final_blocks = FinalBlocks::Named(bundle.block.number(), bundle.block.hash);
         let source = futures_util::stream::iter([Ok(bundle)]);
-        self.store_all(source, Some((number, hash)), None, shutdown).await
+        self.store_all(source, final_blocks, None, shutdown).await
     }
 
     /// Runs until the end is asked for or something happens that waiting cannot mend. What may pass is waited out, with
@@ -232,14 +231,15 @@ impl Follower {
         let Some((next, last)) = finality.wanted(&view, None, "source", &self.status) else {
             return Ok(Round::Idle);
         };
-        let coming = finality.coming_among(next, last);
+        let final_blocks = finality.coming_among(next, last);
         let named = finality.named_by_next(&view, next, last);
         // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
         drop(view);
         let bundles = self.bundles(next, last);
         let asked = Arc::clone(&source);
         let word: Word = Box::new(move |number| Box::pin(their_hash(Arc::clone(&asked), number)));
-        self.store_all(bundles, coming, Some(word), shutdown).await?;
+        self.store_all(bundles, final_blocks, Some(word), shutdown)
+            .await?;
         let came = self.store.view().checkpoint().next_block;
         if let Some(named) = named.filter(|_| next < came) {
             // Once more, as of a batch.
@@ -292,14 +292,13 @@ impl Follower {
     async fn store_all(
         &mut self,
         bundles: impl Source,
-        finalized: Option<(u64, B256)>,
+        final_blocks: FinalBlocks,
         word: Option<Word>,
         shutdown: &mut Shutdown,
     ) -> Result<(), SyncError> {
         let pipeline = Pipeline {
             rules: self.rules.clone(),
-            finalized: finalized.map_or(0, |(number, _)| number),
-            finalized_hash: finalized.map(|(_, hash)| hash),
+            final_blocks,
             batch_bytes_max: self.options.batch_bytes_max,
         };
         let run = |writer| pipeline.run_by(writer, bundles, word, shutdown);

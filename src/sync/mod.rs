@@ -31,6 +31,7 @@ pub mod verify;
 
 pub use engine::{Engine, SyncOptions};
 pub use error::{FILL_WAITS, SYNC_WAITS, SyncError};
+pub use finality::FinalBlocks;
 pub use follow::{FollowOptions, Follower};
 pub use patience::Patience;
 pub use pipeline::{Pipeline, Source, recorded};

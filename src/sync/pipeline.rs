@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::derive::derive;
 use super::error::SyncError;
+use super::finality::FinalBlocks;
 use super::rules::ChainRules;
 use super::self_destructs::set_who_ended;
 use super::verify::stated::set_what_follows;
@@ -72,10 +73,8 @@ pub(super) type Word = Box<dyn Fn(u64) -> BoxFuture<'static, Result<B256, SyncEr
 pub struct Pipeline {
     /// The chain's rules.
     pub rules: ChainRules,
-    /// Blocks up to this one are final: they are batched, and never unwound.
-    pub finalized: u64,
-    /// The hash that the node names for it, where it names one: the blocks fetched must be of its branch.
-    pub finalized_hash: Option<B256>,
+    /// Which blocks are final as they come.
+    pub final_blocks: FinalBlocks,
     /// A batch is committed when it holds about this many bytes.
     pub batch_bytes_max: usize,
 }
@@ -264,8 +263,7 @@ impl Taking {
                 }
                 return Err(error);
             }
-            if let Some(stated) = self.pipeline.finalized_hash
-                && number == self.pipeline.finalized
+            if let Some(stated) = self.pipeline.final_blocks.hash_of(number)
                 && stated != bundle.block.hash
             {
                 // The open batch is of a branch that the node left.
@@ -280,11 +278,11 @@ impl Taking {
             {
                 return Ok(());
             }
-            if number < self.pipeline.finalized && self.pipeline.finalized_hash.is_some() {
+            if self.pipeline.final_blocks.awaits_next(number) {
                 held = Some(bundle);
                 continue;
             }
-            if number <= self.pipeline.finalized {
+            if self.pipeline.final_blocks.has(number) {
                 if !self.add_final(&bundle)? {
                     return Ok(());
                 }

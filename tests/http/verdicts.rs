@@ -16,7 +16,7 @@ use quarry::query::{KeyPart, ObservedFacts, Reader};
 use quarry::status::ChainStatus;
 use quarry::store::{Observed, OpenOptions, Store, ToldBalance};
 use quarry::sync::genesis::parse as parse_genesis;
-use quarry::sync::{ChainRules, Pipeline, SyncError};
+use quarry::sync::{ChainRules, FinalBlocks, Pipeline, SyncError};
 
 use serde_json::value::RawValue;
 use tracing::Level;
@@ -146,8 +146,7 @@ impl World {
         let store = Store::open_or_create(&options, 31_337, genesis, Some(first_block)).unwrap();
         let pipeline = Pipeline {
             rules: ChainRules::new(31_337, genesis, Some(&allocation), first_block, false),
-            finalized: u64::MAX,
-            finalized_hash: None,
+            final_blocks: FinalBlocks::All,
             batch_bytes_max: 8 << 20,
         };
         let (_trigger, mut shutdown) = quarry::shutdown::pair();

@@ -4,7 +4,7 @@ use super::balances::told;
 use super::scratch;
 use quarry::model::{B256, Bundle};
 use quarry::store::{OpenOptions, Store, StoreError};
-use quarry::sync::{ChainRules, Pipeline, SyncError};
+use quarry::sync::{ChainRules, FinalBlocks, Pipeline, SyncError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,15 +35,18 @@ pub fn options(directory: &Path) -> OpenOptions {
 
 /// Brings bundles into a store as final blocks.
 pub async fn import(store: &Arc<Store>, bundles: &[Bundle], genesis: B256) {
-    add(store, bundles, genesis, u64::MAX).await;
+    bring(store, bundles, genesis, FinalBlocks::All).await;
 }
 
 /// Brings bundles into a store; those up to `finalized` are final.
 pub async fn add(store: &Arc<Store>, bundles: &[Bundle], genesis: B256, finalized: u64) {
+    bring(store, bundles, genesis, FinalBlocks::UpTo(finalized)).await;
+}
+
+async fn bring(store: &Arc<Store>, bundles: &[Bundle], genesis: B256, final_blocks: FinalBlocks) {
     let pipeline = Pipeline {
         rules: rules(genesis, store.identity().first_block),
-        finalized,
-        finalized_hash: None,
+        final_blocks,
         batch_bytes_max: 1 << 20,
     };
     let (_trigger, mut shutdown) = quarry::shutdown::pair();

@@ -1,32 +1,32 @@
 //! Block 0: what a genesis file says of it, and whether it is of the store's chain at all.
 
 use crate::rig::{Rig, rules_with_genesis};
+use crate::support::balances;
 use crate::support::chain::{Chain, ChainSpec, another};
 use crate::support::fake_node::{Fault, Methods};
 use crate::support::index::{self, until};
 use crate::support::scratch;
 use quarry::model::{B256, Bundle};
 use quarry::store::Store;
-use quarry::sync::{ChainRules, Pipeline, SyncError};
+use quarry::sync::{ChainRules, FinalBlocks, Pipeline, SyncError};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Brings bundles into a store as final blocks, by these rules.
 async fn import(store: &Arc<Store>, bundles: &[Bundle], rules: ChainRules) -> Result<(), SyncError> {
-    add(store, bundles, rules, u64::MAX).await
+    add(store, bundles, rules, FinalBlocks::All).await
 }
 
-/// The same of which those up to `finalized` are final.
+/// The same of which these are final.
 pub(crate) async fn add(
     store: &Arc<Store>,
     bundles: &[Bundle],
     rules: ChainRules,
-    finalized: u64,
+    final_blocks: FinalBlocks,
 ) -> Result<(), SyncError> {
     let pipeline = Pipeline {
         rules,
-        finalized,
-        finalized_hash: None,
+        final_blocks,
         batch_bytes_max: 1 << 20,
     };
     let (_trigger, mut shutdown) = quarry::shutdown::pair();
@@ -145,6 +145,46 @@ async fn a_first_block_of_another_chain_is_not_stored() {
         let rules = index::rules(genesis, first as u64);
         import(&store, &other[first..], rules).await.unwrap();
     }
+}
+
+/// Whatever is named as final, or nothing is: block 0 is, where the store begins with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn block_0_is_final_as_it_comes() {
+    let mut chain = Chain::new(ChainSpec::new(417));
+    chain.mine(3);
+    let (genesis, next) = (chain.bundles()[0].block.hash, chain.bundles()[1].block.hash);
+    let bring = async |final_blocks, first: u64| {
+        let blocks = balances::told(chain.bundles(), first);
+        let directory = scratch::directory();
+        let store = index::open(directory.path(), genesis, first).unwrap();
+        let rules = index::rules(genesis, first);
+        let added = add(&store, &blocks[first as usize..], rules, final_blocks).await;
+        let view = store.view();
+        (added, view.head().map(|head| head.number), view.finalized())
+    };
+    for (final_blocks, first, finalized) in [
+        (FinalBlocks::UpTo(0), 0, Some(0)),
+        (FinalBlocks::UpTo(0), 1, None),
+        (FinalBlocks::Named(0, genesis), 0, Some(0)),
+        (FinalBlocks::Named(1, next), 0, Some(1)),
+        (FinalBlocks::UpTo(1), 0, Some(1)),
+        (FinalBlocks::All, 0, Some(3)),
+    ] {
+        let (added, head, found) = bring(final_blocks, first).await;
+        added.unwrap();
+        assert_eq!(
+            (head, found),
+            (Some(3), finalized),
+            "{final_blocks:?} from {first}"
+        );
+    }
+    let other = B256::repeat_byte(9);
+    let (added, head, _) = bring(FinalBlocks::Named(0, other), 0).await;
+    assert!(
+        matches!(added, Err(SyncError::Moved { block: 0, found, stored }) if found == other && stored == genesis),
+        "{added:?}"
+    );
+    assert_eq!(head, None);
 }
 
 /// Behind a balancer one node is of another chain of the same id.
