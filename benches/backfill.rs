@@ -82,7 +82,7 @@ async fn import(path: &Path, directory: &Path, memory: Memory, trust_node: bool,
     };
     let (_trigger, mut shutdown) = shutdown::pair();
     let chain = RecordedChain::open(path).expect("the recording");
-    let source = recorded(chain, rules, 1, |_| None, threads, memory.batch());
+    let source = recorded(chain, rules, 1, |_| Ok(None), threads, memory.batch());
     let (writer, result) = pipeline.run(writer, source, &mut shutdown).await;
     result.expect("an import");
     tokio::task::spawn_blocking(move || drop(writer))

@@ -148,13 +148,10 @@ impl ChainImport {
         // What a new store remembers, so that it is served by the rules that it is filled by.
         open.static_rewards = stated_rewards(self.static_rewards.as_ref(), genesis);
         // A store that holds some of the recording already is gone on with.
-        let opened = tokio::task::spawn_blocking(move || {
-            Store::open_to_fill(&open, chain_id, genesis_hash, first_block)
+        let opened = blocking(move || {
+            Store::open_to_fill(&open, chain_id, genesis_hash, first_block).map_err(of_another_chain)
         });
-        let store = opened
-            .await
-            .map_err(|error| AppError::Usage(format!("a worker died: {error}")))?
-            .map_err(of_another_chain)?;
+        let store = opened.await?;
         let next = store.view().checkpoint().next_block;
         let (first_given, way_out) = (
             first_block,
@@ -203,7 +200,7 @@ impl ChainImport {
         let import = Box::pin(pipeline.run(writer, source, shutdown));
         let mut writer = finish(tokio::select! {
             done = import => done,
-            () = report(&store) => return Err(AppError::Usage("the report ended".to_owned())),
+            never = report(&store) => match never {},
         })?;
         let interrupted = shutdown.is_fired();
         // Flushing may take a moment: not on an async thread. Nothing was imported that is not on disk.
@@ -235,7 +232,7 @@ fn of_another_chain(error: StoreError) -> AppError {
 }
 
 /// Says how far an import is, every few seconds, for ever.
-async fn report(store: &Store) {
+async fn report(store: &Store) -> Infallible {
     let mut before = store.view().checkpoint().next_block;
     loop {
         tokio::time::sleep(LINE_EVERY).await;
@@ -253,13 +250,17 @@ async fn report(store: &Store) {
     }
 }
 
-fn stored_hash(view: &View, number: u64) -> Option<B256> {
-    view.block(number).ok().map(|block| block.hash)
+/// The hash of a block that comes before the next one; `None` of one before the first, with which a recording may begin.
+fn stored_hash(view: &View, number: u64) -> Result<Option<B256>, StoreError> {
+    if number < view.first_block() {
+        return Ok(None);
+    }
+    view.block(number).map(|block| Some(block.hash))
 }
 
 fn finish((writer, result): (Option<Writer>, Result<(), SyncError>)) -> Result<Writer, AppError> {
     result?;
-    writer.ok_or_else(|| AppError::Usage("the writer is gone".to_owned()))
+    writer.ok_or_else(|| AppError::Died("the writer is gone".to_owned()))
 }
 
 fn opener(path: &Path) -> Opener {
@@ -336,5 +337,17 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let ended = demo_import(home.path()).run(&mut shutdown).await.unwrap();
         assert!(ended.interrupted && ended.added < 362, "{}", ended.added);
+    }
+
+    /// A recording may begin before the store does; of what comes then a block that cannot be read is no block that is not there.
+    #[test]
+    fn only_blocks_before_the_first_one_are_not_stored() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open_to_fill(&OpenOptions::new(home.path()), 1, B256::ZERO, 100).unwrap();
+        let view = store.view();
+        for number in [0, 99] {
+            assert_eq!(stored_hash(&view, number).unwrap(), None);
+        }
+        assert!(matches!(stored_hash(&view, 100), Err(StoreError::Missing { .. })));
     }
 }

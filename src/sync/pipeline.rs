@@ -1,12 +1,12 @@
 //! From verified bundles, in order, into the store: derive, batch, commit.
 
-use std::sync::{Arc, Once};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 use super::derive::derive;
 use super::error::SyncError;
@@ -17,7 +17,6 @@ use super::verify::stated::set_what_follows;
 use super::verify::{Rules, verify};
 use crate::clock;
 use crate::model::{B256, Bundle};
-use crate::node::recorded::{RecordedChain, RecordedError, RecordedLine};
 use crate::shutdown::Shutdown;
 use crate::store::{Batch, StoreError, Writer};
 use crate::tasks;
@@ -35,7 +34,7 @@ pub(super) async fn verified(number: u64, bundle: Bundle, rules: Rules) -> Resul
 }
 
 /// A bundle that verifies, with what follows from it in the place of what its node stated.
-fn settle(number: u64, mut bundle: Bundle, rules: &Rules) -> Result<Bundle, SyncError> {
+pub(super) fn settle(number: u64, mut bundle: Bundle, rules: &Rules) -> Result<Bundle, SyncError> {
     static SAID: Once = Once::new();
     set_who_ended(&mut bundle);
     if !rules.trust_node {
@@ -114,6 +113,7 @@ impl Pipeline {
                 asking,
                 writer,
                 batch: None,
+                held: None,
             };
             let result = taking.consume(receiver);
             let mut writer = taking.writer;
@@ -209,6 +209,18 @@ struct Taking {
     writer: Writer,
     /// Final blocks that are not committed yet, and since when there are any.
     batch: Option<(Batch, Instant)>,
+    /// A final block of a node waits here for the next one to name it: behind a balancer one node may be on a branch that the others left.
+    held: Option<Bundle>,
+}
+
+/// Why there is no next bundle.
+enum NoBundle {
+    /// None has come, and the open batch is old enough to be committed.
+    InTime,
+    /// These were all.
+    AllCame,
+    /// Who gave them fails, or the end is asked for.
+    BrokenOff,
 }
 
 impl Taking {
@@ -216,84 +228,92 @@ impl Taking {
     fn consume(&mut self, mut bundles: mpsc::Receiver<Option<Bundle>>) -> Result<(), SyncError> {
         self.writer
             .take_at_its_word(self.pipeline.rules.verify.trust_node)?;
-        // A final block of a node waits for the next one to name it: behind a balancer one node may be on a branch that the others left.
-        let mut held: Option<Bundle> = None;
         loop {
-            // The oldest batch's age bounds the wait for the next bundle.
-            let next = match &self.batch {
-                None => bundles.blocking_recv(),
-                Some((_, began)) => {
-                    let left = BATCH_AGE_MAX.saturating_sub(clock::now() - *began);
-                    let next = async { tokio::time::timeout(left, bundles.recv()).await };
-                    match self.asking.handle.block_on(next) {
-                        Ok(next) => next,
-                        Err(_) => {
-                            if !self.commit()? {
-                                return Ok(());
-                            }
-                            continue;
-                        }
-                    }
-                }
+            let goes_on = match self.next_bundle(&mut bundles) {
+                Ok(bundle) => self.take(bundle)?,
+                Err(NoBundle::InTime) => self.commit()?,
+                Err(NoBundle::AllCame) => return self.end(true),
+                Err(NoBundle::BrokenOff) => return self.end(false),
             };
-            let Some(Some(bundle)) = next else {
-                self.asking.is_hurried = next.is_none();
-                let goes_on = self.commit_by(Writer::begin_last_commit)?;
-                // Where all came nobody is left who could name the last one.
-                if let Some(unnamed) = held.filter(|_| goes_on && next.is_some()) {
-                    self.add_unfinal(&unnamed)?;
-                }
-                return Ok(());
-            };
-            let number = bundle.block.number();
-            let checkpoint = self
-                .batch
-                .as_ref()
-                .map_or_else(|| self.writer.checkpoint(), |(batch, _)| *batch.checkpoint());
-            let before = held
-                .as_ref()
-                .map_or((checkpoint.next_block, checkpoint.hash.into()), |before| {
-                    (before.block.number() + 1, before.block.hash)
-                });
-            if let Err(error) = check_place(&bundle, before, &self.writer) {
-                // Of a chain that does not change all is kept that came before. Else it cannot be told which of the blocks are of the
-                // branch that was left, however many of them name each other: none becomes final.
-                if self.asking.word.is_none() {
-                    self.commit()?;
-                }
-                return Err(error);
-            }
-            if let Some(stated) = self.pipeline.final_blocks.hash_of(number)
-                && stated != bundle.block.hash
-            {
-                // The open batch is of a branch that the node left.
-                return Err(SyncError::Moved {
-                    block: number,
-                    found: stated,
-                    stored: bundle.block.hash,
-                });
-            }
-            if let Some(named) = held.take()
-                && !self.add_final(&named)?
-            {
+            if !goes_on {
                 return Ok(());
             }
-            if self.pipeline.final_blocks.awaits_next(number) {
-                held = Some(bundle);
-                continue;
+        }
+    }
+
+    /// Waits for the next bundle, as long as the age of the open batch lets it.
+    fn next_bundle(&self, bundles: &mut mpsc::Receiver<Option<Bundle>>) -> Result<Bundle, NoBundle> {
+        let next = match &self.batch {
+            None => bundles.blocking_recv(),
+            Some((_, began)) => {
+                let left = BATCH_AGE_MAX.saturating_sub(clock::now() - *began);
+                let next = async { tokio::time::timeout(left, bundles.recv()).await };
+                let next = self.asking.handle.block_on(next);
+                next.map_err(|_| NoBundle::InTime)?
             }
-            if self.pipeline.final_blocks.has(number) {
-                if !self.add_final(&bundle)? {
-                    return Ok(());
-                }
-            } else {
-                if !self.commit()? {
-                    return Ok(());
-                }
-                self.add_unfinal(&bundle)?;
+        };
+        next.ok_or(NoBundle::BrokenOff)?.ok_or(NoBundle::AllCame)
+    }
+
+    /// Takes the next bundle; whether to go on. It is dropped here, off the async threads: bundles hold many small allocations.
+    fn take(&mut self, bundle: Bundle) -> Result<bool, SyncError> {
+        self.check(&bundle)?;
+        if let Some(named) = self.held.take()
+            && !self.add_final(&named)?
+        {
+            return Ok(false);
+        }
+        let (number, final_blocks) = (bundle.block.number(), self.pipeline.final_blocks);
+        if final_blocks.awaits_next(number) {
+            self.held = Some(bundle);
+            return Ok(true);
+        }
+        if final_blocks.has(number) {
+            return self.add_final(&bundle);
+        }
+        let goes_on = self.commit()?;
+        if goes_on {
+            self.add_unfinal(&bundle)?;
+        }
+        Ok(goes_on)
+    }
+
+    /// Fails unless the bundle goes on from what was taken, and is the block that is named as final where it has its number.
+    fn check(&mut self, bundle: &Bundle) -> Result<(), SyncError> {
+        let checkpoint = self
+            .batch
+            .as_ref()
+            .map_or_else(|| self.writer.checkpoint(), |(batch, _)| *batch.checkpoint());
+        let before = self
+            .held
+            .as_ref()
+            .map_or((checkpoint.next_block, checkpoint.hash.into()), |before| {
+                (before.block.number() + 1, before.block.hash)
+            });
+        if let Err(error) = check_place(bundle, before, &self.writer) {
+            // Of a chain that does not change all is kept that came before. Else it cannot be told which of the blocks are of the
+            // branch that was left, however many of them name each other: none becomes final.
+            if self.asking.word.is_none() {
+                self.commit()?;
             }
-            // Bundles hold many small allocations: give them back here, off the async threads.
-            drop(bundle);
+            return Err(error);
+        }
+        let (block, stored) = (bundle.block.number(), bundle.block.hash);
+        match self.pipeline.final_blocks.hash_of(block) {
+            // The open batch is of a branch that the node left.
+            Some(found) if found != stored => Err(SyncError::Moved { block, found, stored }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Commits what is left when no more bundles come, `all` of them or not.
+    fn end(&mut self, all: bool) -> Result<(), SyncError> {
+        self.asking.is_hurried = !all;
+        let goes_on = self.commit_by(Writer::begin_last_commit)?;
+        match self.held.take() {
+            // Where all came nobody is left who could name the last one.
+            Some(unnamed) if goes_on && all => self.add_unfinal(&unnamed),
+            _ => Ok(()),
         }
     }
 
@@ -380,116 +400,4 @@ fn check_beginning(bundle: &Bundle, genesis: B256) -> Result<(), SyncError> {
         found,
         expected: genesis,
     })
-}
-
-/// The bundles of a recorded chain from block `next` on, parsed and verified on `parallel` threads. Blocks
-/// before `next` are compared with `stored` and left out.
-///
-/// They are made ahead of the writer by up to about `ahead_bytes` of text, at least one group of lines for each
-/// thread: while a batch is written nothing is taken, and the threads go on.
-pub fn recorded(
-    chain: RecordedChain,
-    rules: ChainRules,
-    next: u64,
-    stored: impl Fn(u64) -> Option<B256> + Send + Sync + Clone + 'static,
-    parallel: usize,
-    ahead_bytes: usize,
-) -> impl Source {
-    let ahead = permits(ahead_bytes.max(parallel * LINES_BYTES));
-    let room = Arc::new(Semaphore::new(ahead as usize));
-    let handle = Handle::current();
-    let (to_parse, lines) = mpsc::channel(1);
-    let reader = tasks::blocking(move || {
-        let mut chain = chain;
-        while let (bytes, Some(group)) = next_lines(&mut chain) {
-            // Groups are let in in order: those before this one give their room back without it.
-            let room = Arc::clone(&room).acquire_many_owned(permits(bytes).min(ahead));
-            let Ok(held) = handle.block_on(room) else { break };
-            if to_parse.blocking_send((group, held)).is_err() {
-                break;
-            }
-        }
-    });
-    let parsed =
-        futures_util::stream::unfold(
-            lines,
-            |mut lines| async move { Some((lines.recv().await?, lines)) },
-        );
-    let parsed = parsed.map(move |(lines, held): (Vec<_>, _)| {
-        let (rules, stored) = (rules.clone(), stored.clone());
-        let parsed = tasks::blocking(move || {
-            let read = |line: Result<RecordedLine, _>| parse_and_verify(line?, &rules, next, &stored);
-            lines
-                .into_iter()
-                .filter_map(|line| read(line).transpose())
-                .collect::<Vec<_>>()
-        });
-        async move { (parsed.await, held) }
-    });
-    let (sender, receiver) = mpsc::unbounded_channel();
-    // A task of its own, so that groups are begun also while nobody asks for the next bundle. It ends when the
-    // source is dropped, which gives back the room that the reader may wait for.
-    tasks::beside(async move {
-        let mut parsed = Box::pin(parsed.buffered(parallel));
-        while let Some((group, held)) = parsed.next().await {
-            if sender.send((group, Some(held))).is_err() {
-                return;
-            }
-        }
-        if let Err(died) = reader.await {
-            drop(sender.send((Err(died), None)));
-        }
-    });
-    let groups = futures_util::stream::unfold(receiver, |mut groups| async move {
-        Some((groups.recv().await?, groups))
-    });
-    Box::pin(groups.flat_map(|(group, held)| {
-        let group = group.unwrap_or_else(|died| vec![Err(died.into())]);
-        futures_util::stream::iter(group.into_iter().inspect(move |_| {
-            // The room of a group is held until its last bundle is taken.
-            let _held = &held;
-        }))
-    }))
-}
-
-/// The next lines for one thread and their bytes; `None` at the end.
-fn next_lines(chain: &mut RecordedChain) -> (usize, Option<Vec<Result<RecordedLine, RecordedError>>>) {
-    let mut lines = Vec::new();
-    let mut bytes = 0;
-    while bytes < LINES_BYTES && lines.len() < LINES_MAX {
-        let Some(line) = chain.next() else { break };
-        bytes += line.as_ref().map_or(0, |line| line.text.len());
-        lines.push(line);
-    }
-    (bytes, (!lines.is_empty()).then_some(lines))
-}
-
-/// How much room so many bytes take, in KiB.
-fn permits(bytes: usize) -> u32 {
-    u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX >> 3)
-}
-
-/// Lines are handed to a thread in groups of about this many bytes, so that small blocks share a hop.
-const LINES_BYTES: usize = 1 << 20;
-const LINES_MAX: usize = 256;
-
-fn parse_and_verify(
-    line: RecordedLine,
-    rules: &ChainRules,
-    next: u64,
-    stored: &impl Fn(u64) -> Option<B256>,
-) -> Result<Option<Bundle>, SyncError> {
-    let bundle = line.parse()?;
-    let block = bundle.block.number();
-    if block < next {
-        return match stored(block) {
-            Some(stored) if stored != bundle.block.hash => Err(SyncError::OtherBranch {
-                block,
-                found: bundle.block.hash,
-                stored,
-            }),
-            _ => Ok(None),
-        };
-    }
-    settle(block, bundle, &rules.verify).map(Some)
 }

@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use quarry::json::rpc;
 use quarry::model::{B256, Bundle};
 use quarry::node::recorded::RecordedChain;
+use quarry::store::StoreError;
 use quarry::sync::{ChainRules, SyncError, recorded};
 
 use crate::support::chain::{Chain, ChainSpec};
@@ -35,7 +36,7 @@ async fn blocks_come_in_order_however_little_may_be_ahead() {
     let bundles = mined(700);
     for (threads, ahead) in [(1, 0), (2, 0), (3, 1 << 30)] {
         let chain = RecordedChain::from_reader(Cursor::new(text(&bundles))).unwrap();
-        let found = recorded(chain, rules(), 0, |_| None, threads, ahead);
+        let found = recorded(chain, rules(), 0, |_| Ok(None), threads, ahead);
         let found: Vec<Bundle> = found.map(Result::unwrap).collect().await;
         assert_eq!(found, bundles, "{threads} threads, {ahead} bytes ahead");
     }
@@ -46,12 +47,39 @@ async fn a_damaged_block_is_found_behind_the_whole_ones() {
     let mut bundles = mined(600);
     bundles[555].block.header.gas_limit += 1;
     let chain = RecordedChain::from_reader(Cursor::new(text(&bundles))).unwrap();
-    let found: Vec<_> = recorded(chain, rules(), 0, |_| None, 2, 1 << 30).collect().await;
+    let found: Vec<_> = recorded(chain, rules(), 0, |_| Ok(None), 2, 1 << 30)
+        .collect()
+        .await;
     assert!(found[..555].iter().all(Result::is_ok));
     assert!(
         matches!(found[555], Err(SyncError::Verify { block: 555, .. })),
         "{:?}",
         found[555]
+    );
+}
+
+/// It may be another one than the recording's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stored_block_that_cannot_be_read_is_told() {
+    let bundles = mined(10);
+    let hashes: Vec<_> = bundles.iter().map(|bundle| bundle.block.hash).collect();
+    let stored = move |number| match number {
+        7 => Err(StoreError::Missing {
+            table: "blocks",
+            what: "block",
+            number,
+        }),
+        _ => Ok(Some(hashes[number as usize])),
+    };
+    let chain = RecordedChain::from_reader(Cursor::new(text(&bundles))).unwrap();
+    let found: Vec<_> = recorded(chain, rules(), 9, stored, 2, 0).collect().await;
+    assert!(
+        matches!(
+            found[0],
+            Err(SyncError::Store(StoreError::Missing { number: 7, .. }))
+        ),
+        "{:?}",
+        found[0]
     );
 }
 
@@ -76,7 +104,7 @@ fn a_source_that_is_dropped_stops_reading() {
         .unwrap();
     runtime.block_on(async {
         let chain = RecordedChain::from_reader(Endless(text(&mined(20)), 0)).unwrap();
-        let mut source = recorded(chain, rules(), 0, |_| None, 2, 4 << 20);
+        let mut source = recorded(chain, rules(), 0, |_| Ok(None), 2, 4 << 20);
         assert_eq!(source.next().await.unwrap().unwrap().block.number(), 0);
         // Until all the room is taken and the reader waits for some.
         tokio::time::sleep(Duration::from_millis(100)).await;
