@@ -14,15 +14,85 @@ use tracing::Instrument as _;
 use super::derive::{NonceRules, derive_traces};
 use super::error::SyncError;
 use super::pipeline::Source;
+use super::stuck::{CALLS_AFTER_FILL, Stuck};
 use crate::clock;
 use crate::model::Bundle;
-use crate::node::{Capabilities, Node, NodeError};
+use crate::node::{Capabilities, Node, NodeError, TraceMethod};
 use crate::shutdown::Shutdown;
+use crate::status::ChainStatus;
 use crate::store::{View, Writer};
 use crate::tasks;
 
 /// Blocks that share a commit at most, so that progress shows.
 const BLOCKS_MAX: usize = 512;
+
+/// How long the tip is followed before traces that could not be had are asked for again: as long as two looks at what the node offers are apart.
+const PAUSE_PROBES: u32 = 2;
+
+/// When and how the traces that stored blocks lack are asked for.
+#[derive(Debug)]
+pub(super) struct Filling {
+    /// From this time on.
+    after: Instant,
+    pub(super) first_look: FirstLook,
+    /// A block whose traces cannot be had, between which the tip goes on.
+    pub(super) stuck: Stuck,
+    /// Whether this round fetches them.
+    pub(super) is_under_way: bool,
+}
+
+impl Filling {
+    pub(super) fn new() -> Self {
+        Self {
+            after: clock::now(),
+            first_look: FirstLook::default(),
+            stuck: Stuck::new(CALLS_AFTER_FILL),
+            is_under_way: false,
+        }
+    }
+
+    /// How they are asked for now, where some are missing, it is time, and a look has found that the node has the first of them: this
+    /// round fetches them then.
+    pub(super) fn ways(
+        &mut self,
+        view: &View,
+        node: &Node,
+        known: &Arc<Capabilities>,
+    ) -> Result<Option<Arc<Capabilities>>, SyncError> {
+        if view.has_traces() || known.traces == TraceMethod::None || clock::now() < self.after {
+            return Ok(None);
+        }
+        let ways = self.stuck.ways(known);
+        let Some(looked) = self.first_look.take(view, node, Arc::clone(&ways)) else {
+            return Ok(None);
+        };
+        self.is_under_way = true;
+        looked.map(|()| Some(ways))
+    }
+
+    /// Hears why a round of it failed; answers what is known of the block by then.
+    pub(super) fn hear(
+        &mut self,
+        error: &SyncError,
+        known: &Arc<Capabilities>,
+        probe_pause: Duration,
+    ) -> &Stuck {
+        // A node that has pruned old traces must not keep the tip waiting; another method may have the block at once.
+        let is_counted = self.stuck.hear(error);
+        if !(is_counted && self.stuck.has_another_way(known)) {
+            self.after = clock::now() + PAUSE_PROBES * probe_pause;
+        }
+        &self.stuck
+    }
+}
+
+/// Says that the traces of stored blocks from `next` to before `end` are fetched, if there are any.
+pub(super) fn tell_fill(status: &ChainStatus, next: u64, end: u64) {
+    match end.checked_sub(1).filter(|&last| next <= last) {
+        Some(last) => status.fill(next, last),
+        None => status.ends_filling(),
+    }
+}
 
 /// Whether the node has the first traces that are missing, asked before anything is taken off and beside the tip: a node that traces recent
 /// blocks only must not cost us that.

@@ -46,6 +46,17 @@ impl FinalBlocks {
     }
 }
 
+/// Blocks that are fetched now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// Which of them are final as they come.
+    pub(super) final_blocks: FinalBlocks,
+    /// The last stored block, where it is final as soon as one of these has named it.
+    pub(super) named: Option<BlockId>,
+}
+
 /// The block that a source names as its last final one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Named {
@@ -68,9 +79,24 @@ pub(super) struct Finality {
 }
 
 impl Finality {
+    /// The stored block to which finality moves, where it does.
+    pub(super) fn newly(&self, view: &View) -> Option<u64> {
+        self.stored.filter(|&number| view.finalized() < Some(number))
+    }
+
+    /// What is known of the blocks from `first` to `last`, which are fetched now.
+    pub(super) fn piece(&self, view: &View, first: u64, last: u64) -> Piece {
+        Piece {
+            first,
+            last,
+            final_blocks: self.coming_among(first, last),
+            named: self.named_by_next(view, first, last),
+        }
+    }
+
     /// Which of those that are fetched now, from `next` to `last`, are final as they come. Few blocks are not, nor is one that comes
     /// alone, which has none behind it that names it.
-    pub(super) fn coming_among(&self, next: u64, last: u64) -> FinalBlocks {
+    fn coming_among(&self, next: u64, last: u64) -> FinalBlocks {
         match self.coming {
             Some((number, hash)) if !are_few(next, last) => FinalBlocks::Named(number, hash),
             _ => FinalBlocks::UpTo(0),
@@ -79,7 +105,7 @@ impl Finality {
 
     /// The last stored block, where it is final as soon as one of the few that are fetched now, from `next` to `last`, has named it: these are known
     /// to be final, and a batch of them would have taken it along.
-    pub(super) fn named_by_next(&self, view: &View, next: u64, last: u64) -> Option<BlockId> {
+    fn named_by_next(&self, view: &View, next: u64, last: u64) -> Option<BlockId> {
         let is_known = self.coming.is_some() && are_few(next, last);
         view.head()
             .filter(|ours| is_known && view.finalized() < Some(ours.number))

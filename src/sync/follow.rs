@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use tokio::runtime::Handle;
 
-use super::allocation;
 use super::engine::{IDLE_MAX, WAIT_FIRST, WAIT_MAX};
 use super::error::{SYNC_WAITS, SyncError};
-use super::finality::{FinalBlocks, Finality, Named, judge};
+use super::finality::{FinalBlocks, Named};
 use super::hand::Hand;
 use super::patience::Patience;
-use super::pipeline::{Pipeline, Source, Word, verified};
+use super::pipeline::{Source, Word, verified};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
-use super::source::{BlockSource, SourceError, SourceHead};
+use super::side::Side;
+use super::source::{BlockSource, SourceError};
 use super::verify::Rules;
 use crate::clock;
-use crate::model::{B256, Bundle, UNFINAL_BLOCKS_MAX};
+use crate::model::{B256, Bundle};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
-use crate::store::{Store, View, Writer};
+use crate::store::Writer;
 use crate::tasks;
 
 /// How a source is followed.
@@ -41,12 +41,8 @@ pub struct FollowOptions {
 /// The sync of one chain from a [`BlockSource`].
 pub struct Follower {
     source: Arc<dyn BlockSource>,
-    store: Arc<Store>,
-    hand: Hand,
-    status: Arc<ChainStatus>,
-    rules: ChainRules,
+    side: Side,
     options: FollowOptions,
-    patience: Patience,
     /// The block up to which the source was told that it may forget.
     settled: Option<u64>,
     /// It is told more from this time on.
@@ -82,11 +78,16 @@ impl Follower {
     ) -> Self {
         Self {
             source,
-            store: Arc::clone(writer.store()),
-            hand: Hand::new(writer),
-            status,
-            rules,
-            patience: Patience::new(options.contradiction_wait),
+            side: Side {
+                giver: "source",
+                store: Arc::clone(writer.store()),
+                hand: Hand::new(writer),
+                status,
+                rules,
+                patience: Patience::new(options.contradiction_wait),
+                finality_depth: options.finality_depth,
+                batch_bytes_max: options.batch_bytes_max,
+            },
             options,
             settled: None,
             settle_after: clock::now(),
@@ -101,7 +102,7 @@ impl Follower {
     pub async fn begin_with(&mut self, bundle: Bundle, shutdown: &mut Shutdown) -> Result<(), SyncError> {
         let final_blocks = FinalBlocks::Named(bundle.block.number(), bundle.block.hash);
         let source = futures_util::stream::iter([Ok(bundle)]);
-        self.store_all(source, final_blocks, None, shutdown).await
+        self.side.store_all(source, final_blocks, None, shutdown).await
     }
 
     /// Runs until the end is asked for or something happens that waiting cannot mend. What may pass is waited out, with
@@ -117,7 +118,7 @@ impl Follower {
             if shutdown.is_fired() {
                 break Ok(());
             }
-            let next_before = self.store.view().checkpoint().next_block;
+            let next_before = self.side.next_block();
             // Begun before the look: what happens meanwhile is news.
             let news = source.changed();
             let round = Box::pin(self.round(&mut shutdown)).await;
@@ -126,7 +127,7 @@ impl Follower {
                 (Err(error), _) | (Ok(_), Err(error)) => (Err(error), IDLE_MAX),
             };
             if round.is_ok() {
-                self.status.has_room();
+                self.side.status.has_room();
             }
             let pause = async {
                 match round {
@@ -134,15 +135,15 @@ impl Follower {
                     Ok(Round::Idle) => {
                         wait = WAIT_FIRST;
                         if let Ok(Err(error)) = tokio::time::timeout(idle, news).await {
-                            SyncError::from(error).tell_wait(SYNC_WAITS, &self.status);
+                            SyncError::from(error).tell_wait(SYNC_WAITS, &self.side.status);
                             tokio::time::sleep(WAIT_FIRST).await;
                         }
                     }
                     Err(error) => {
-                        if self.store.view().checkpoint().next_block != next_before {
+                        if self.side.next_block() != next_before {
                             wait = WAIT_FIRST;
                         }
-                        let Some(pause) = self.patience.pause(&error, wait, SYNC_WAITS, &self.status) else {
+                        let Some(pause) = self.side.pause(&error, wait, SYNC_WAITS) else {
                             return Err(error);
                         };
                         tokio::time::sleep(pause).await;
@@ -155,126 +156,89 @@ impl Follower {
                 None => break Ok(()),
                 Some(Ok(())) => {}
                 Some(Err(error)) => {
-                    error.tell_end(&self.status);
+                    error.tell_end(&self.side.status);
                     break Err(error);
                 }
             }
         };
-        self.hand.end(result).await
+        self.side.hand.end(result).await
     }
 
     /// One look at the source, and all the work that it shows.
     async fn round(&mut self, shutdown: &mut Shutdown) -> Result<Round, SyncError> {
         let source = Arc::clone(&self.source);
-        let Some(head) = shutdown.unless(source.head()).await else {
+        let Some(head) = shutdown.unless(source.head()).await.transpose()? else {
             return Ok(Round::Idle);
         };
-        let head = head?;
-        self.status.set_node_up(true);
+        let status = &self.side.status;
+        status.set_node_up(true);
         let Some(head) = head else {
-            self.status
-                .set_message("waiting for the first block of the source");
+            status.set_message("waiting for the first block of the source");
             return Ok(Round::Idle);
         };
-        self.status.set_node_head(head.number);
-        let view = self.store.view();
-        let identity = self.store.identity();
+        status.set_node_head(head.number);
+        let view = self.side.store.view();
+        let identity = view.identity();
         // A source of another chain, which waiting does not mend.
         if view.head().is_none() && identity.genesis_hash != [0; 32] {
             let asked = shutdown.unless(source.hash(0)).await;
             if let Some(Some(found)) = asked.transpose()? {
-                self.store.check_chain(identity.chain_id, found)?;
+                self.side.store.check_chain(identity.chain_id, found)?;
             }
         }
         let theirs = |number| {
             let source = &source;
             async move { Ok(source.hash(number).await?) }
         };
-        let Some(relation) = shutdown.unless(relate(&view, head.number, theirs)).await else {
+        let related = shutdown.unless(relate(&view, head.number, theirs)).await;
+        let Some(relation) = related.transpose()? else {
             return Ok(Round::Idle);
         };
-        let relation = relation?;
         match relation {
             Relation::Parted { fork, depth } => {
-                let next = fork.map_or(view.first_block(), |fork| fork + 1);
+                let next = self.side.first_after(fork);
                 drop(view);
                 tracing::warn!(depth, next, "the source's chain left ours: unwinding");
-                self.hand.with(move |writer| Ok(writer.unwind(next)?)).await?;
-                self.status.unwound(depth);
-                self.patience.is_agreed(&self.status);
+                self.side.unwind(next, depth).await?;
                 return Ok(Round::Moved);
             }
             Relation::Behind { .. } | Relation::Lacks(_) => {
-                if relation == (Relation::Behind { is_ours: true }) {
-                    self.status.set_contradicted(false);
-                }
-                self.status.set_message(relation.waits_for("source"));
+                self.side.wait_for(relation);
                 return Ok(Round::Idle);
             }
             Relation::Ahead => {}
         }
-        self.patience.is_agreed(&self.status);
-        if view.checkpoint().next_block == 1 && allocation::is_missing(&view, &self.rules.nonces) {
-            let rules = self.rules.nonces.clone();
-            self.hand
-                .with(move |writer| allocation::add(writer, &rules))
-                .await?;
+        self.side.is_agreed();
+        if view.checkpoint().next_block == 1 && self.side.add_allocation(&view).await? {
             return Ok(Round::Moved);
         }
-        let finality = match shutdown.unless(self.finality(head, &view, theirs)).await {
-            Some(finality) => finality?,
-            None => return Ok(Round::Idle),
-        };
-        if let Some(number) = finality.stored.filter(|&number| view.finalized() < Some(number)) {
-            self.hand.with(move |writer| Ok(writer.finalize(number)?)).await?;
-        }
-        let Some((next, last)) = finality.wanted(&view, None, "source", &self.status) else {
+        let named = head.finalized.map(|number| Named { number, hash: None });
+        let named = (named.is_some(), named);
+        let judged = shutdown
+            .unless(self.side.judge(&view, head.number, named, theirs))
+            .await;
+        let Some(finality) = judged.transpose()? else {
             return Ok(Round::Idle);
         };
-        let final_blocks = finality.coming_among(next, last);
-        let named = finality.named_by_next(&view, next, last);
+        if let Some(number) = finality.newly(&view) {
+            self.side.finalize(number).await?;
+        }
+        let Some((next, last)) = self.side.wanted(&finality, &view, None) else {
+            return Ok(Round::Idle);
+        };
+        let piece = finality.piece(&view, next, last);
         // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
         drop(view);
-        let bundles = self.bundles(next, last);
-        let asked = Arc::clone(&source);
-        let word: Word = Box::new(move |number| Box::pin(their_hash(Arc::clone(&asked), number)));
-        self.store_all(bundles, final_blocks, Some(word), shutdown)
-            .await?;
-        let came = self.store.view().checkpoint().next_block;
-        if let Some(named) = named.filter(|_| next < came) {
-            // Once more, as of a batch.
-            let theirs = |number| their_hash(Arc::clone(&source), number);
-            self.hand.finalize_if_there(named, 1, theirs, shutdown).await?;
-        }
+        let bundles = self.bundles(piece.first, piece.last);
+        let word: Word = Arc::new(move |number| Box::pin(their_hash(Arc::clone(&source), number)));
+        self.side.take(piece, bundles, word, shutdown).await?;
         Ok(Round::Moved)
-    }
-
-    /// What is final, by the source's word as far as it is borne out, or by depth.
-    async fn finality<F>(
-        &self,
-        head: SourceHead,
-        view: &View,
-        theirs: impl Fn(u64) -> F,
-    ) -> Result<Finality, SyncError>
-    where
-        F: Future<Output = Result<Option<B256>, SyncError>>,
-    {
-        let named = head.finalized.map(|number| Named { number, hash: None });
-        let depth = match named {
-            Some(_) => UNFINAL_BLOCKS_MAX,
-            None => self.options.finality_depth.min(UNFINAL_BLOCKS_MAX),
-        };
-        let finality = judge(view, head.number, named, depth, theirs).await?;
-        if let Some(number) = finality.stored {
-            self.status.set_finalized(number);
-        }
-        Ok(finality)
     }
 
     /// Tells the source what it may forget: final blocks that no crash takes off the store. Answers how long the next
     /// look may wait.
     async fn settle(&mut self) -> Result<Duration, SyncError> {
-        let finalized = self.store.view().finalized();
+        let finalized = self.side.store.view().finalized();
         let Some(number) = finalized.filter(|&number| self.settled.is_none_or(|told| told < number)) else {
             return Ok(IDLE_MAX);
         };
@@ -282,33 +246,17 @@ impl Follower {
         if !wait.is_zero() {
             return Ok(wait);
         }
-        self.hand.with(|writer| Ok(writer.settle()?)).await?;
+        self.side.hand.with(|writer| Ok(writer.settle()?)).await?;
         self.settle_after = clock::now() + SETTLE_PAUSE;
         self.settled = Some(number);
         self.source.settled(number);
         Ok(IDLE_MAX)
     }
 
-    async fn store_all(
-        &mut self,
-        bundles: impl Source,
-        final_blocks: FinalBlocks,
-        word: Option<Word>,
-        shutdown: &mut Shutdown,
-    ) -> Result<(), SyncError> {
-        let pipeline = Pipeline {
-            rules: self.rules.clone(),
-            final_blocks,
-            batch_bytes_max: self.options.batch_bytes_max,
-        };
-        let run = |writer| pipeline.run_by(writer, bundles, word, shutdown);
-        self.hand.lend(run).await
-    }
-
     /// Verified bundles of the source in order, several in flight.
     fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
-        let (source, rules) = (Arc::clone(&self.source), self.rules.verify);
-        let (status, runtime) = (Arc::clone(&self.status), Handle::current());
+        let (source, rules) = (Arc::clone(&self.source), self.side.rules.verify);
+        let (status, runtime) = (Arc::clone(&self.side.status), Handle::current());
         Box::pin(
             futures_util::stream::iter(first..=last)
                 .map(move |number| {

@@ -26,6 +26,7 @@ mod recorded;
 mod reorg;
 mod rules;
 mod self_destructs;
+mod side;
 mod source;
 mod stuck;
 pub mod verify;

@@ -76,7 +76,7 @@ impl Origin {
     /// Who is asked so while blocks come.
     pub(super) fn word(&self) -> Word {
         let origin = Arc::new(Self::new(self.node.clone(), Arc::clone(&self.store)));
-        Box::new(move |number| {
+        Arc::new(move |number| {
             let origin = Arc::clone(&origin);
             Box::pin(async move { origin.hash(number).await })
         })

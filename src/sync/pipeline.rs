@@ -1,6 +1,6 @@
 //! From verified bundles, in order, into the store: derive, batch, commit.
 
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -65,7 +65,7 @@ pub trait Source: Stream<Item = Result<Bundle, SyncError>> + Send + Unpin {}
 impl<S: Stream<Item = Result<Bundle, SyncError>> + Send + Unpin> Source for S {}
 
 /// Asks whoever gives the blocks for the hash of one of them, by its number.
-pub(super) type Word = Box<dyn Fn(u64) -> BoxFuture<'static, Result<B256, SyncError>> + Send>;
+pub(super) type Word = Arc<dyn Fn(u64) -> BoxFuture<'static, Result<B256, SyncError>> + Send + Sync>;
 
 /// Takes bundles to the store.
 #[derive(Clone, Debug)]
