@@ -235,6 +235,10 @@ const FENCES: &[Fence] = &[
         rooms: &["node"],
     },
     Fence {
+        package: "tokio_tungstenite",
+        rooms: &["node"],
+    },
+    Fence {
         package: "reqwest",
         rooms: &["node"],
     },

@@ -66,11 +66,11 @@ impl NodeConfig {
         crate::model::shown_url(&self.url)
     }
 
-    /// Whether the URL leads somewhere at all; nothing is sent.
+    /// Whether the URL leads somewhere at all, and what the system must have for it is there; nothing is sent.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Url`] with what is wrong with it.
+    /// [`NodeError::Url`] with what is wrong.
     pub fn check(&self) -> Result<(), NodeError> {
         super::link::check(&self.endpoint()?)
     }

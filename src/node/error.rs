@@ -81,7 +81,7 @@ impl ErrorClass {
 /// Why a node gave no usable answer. No text of it holds the node's URL, which may hold a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeError {
-    /// The URL is not one of http(s), ws(s) or the path of an IPC socket.
+    /// The URL is not one of http(s), ws(s) or the path of an IPC socket, or leads nowhere from this system.
     #[error("node url: {0}")]
     Url(String),
     /// The connection failed.

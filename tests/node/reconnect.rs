@@ -25,10 +25,19 @@ enum Manner {
     Half,
     /// Answers with so many bytes.
     Long(usize),
+    /// Answers the first request of all in one frame that takes so long, and then all that came meanwhile.
+    Drip(Duration),
+    /// Answers the first connection with the beginning of a frame, and no more.
+    Stuck,
+    /// Keeps so many requests of the first connection waiting, and says to the next one an error that names none.
+    Nameless(u64, &'static str),
 }
 
+/// What says nothing.
+const SILENCE: &str = "";
+
 /// What it answers, and whether it stays; `None` closes.
-fn answer(manner: Manner, request: &Value, nth: u64) -> Option<String> {
+fn answer(manner: Manner, request: &Value, connection: u64, nth: u64) -> Option<String> {
     let whole = |result: &str| json!({"jsonrpc": "2.0", "id": request["id"], "result": result}).to_string();
     match manner {
         Manner::Answer => Some(whole("0x7")),
@@ -36,6 +45,11 @@ fn answer(manner: Manner, request: &Value, nth: u64) -> Option<String> {
         Manner::Close => None,
         Manner::Half => Some(whole("0x7")[..20].to_owned()),
         Manner::Long(bytes) => Some(whole(&"0".repeat(bytes))),
+        Manner::Nameless(waiting, _) if (connection, nth < waiting) == (1, true) => Some(SILENCE.to_owned()),
+        Manner::Nameless(_, error) if connection == 1 => {
+            Some(format!(r#"{{"jsonrpc":"2.0","id":null,"error":{error}}}"#))
+        }
+        Manner::Drip(_) | Manner::Stuck | Manner::Nameless(..) => Some(whole("0x7")),
     }
 }
 
@@ -56,8 +70,8 @@ impl Server {
         let (manner, connections) = (Arc::clone(&server.manner), Arc::clone(&server.connections));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                connections.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(over_ipc(stream, Arc::clone(&manner)));
+                let nth = connections.fetch_add(1, Ordering::Relaxed) + 1;
+                tokio::spawn(over_ipc(stream, Arc::clone(&manner), nth));
             }
         });
         server
@@ -70,8 +84,8 @@ impl Server {
         let (manner, connections) = (Arc::clone(&server.manner), Arc::clone(&server.connections));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                connections.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(over_ws(stream, Arc::clone(&manner)));
+                let nth = connections.fetch_add(1, Ordering::Relaxed) + 1;
+                tokio::spawn(over_ws(stream, Arc::clone(&manner), nth));
             }
         });
         server
@@ -95,13 +109,13 @@ impl Server {
     }
 }
 
-async fn over_ipc(mut stream: UnixStream, manner: Arc<Mutex<Manner>>) {
+async fn over_ipc(mut stream: UnixStream, manner: Arc<Mutex<Manner>>, connection: u64) {
     let mut buffer = Vec::new();
     let mut nth = 0;
     while stream.read_buf(&mut buffer).await.is_ok_and(|bytes| 0 < bytes) {
         for request in take_requests(&mut buffer) {
             let manner = *manner.lock().unwrap();
-            let Some(text) = answer(manner, &request, nth) else {
+            let Some(text) = answer(manner, &request, connection, nth) else {
                 return;
             };
             nth += 1;
@@ -112,7 +126,7 @@ async fn over_ipc(mut stream: UnixStream, manner: Arc<Mutex<Manner>>) {
     }
 }
 
-async fn over_ws(stream: TcpStream, manner: Arc<Mutex<Manner>>) {
+async fn over_ws(stream: TcpStream, manner: Arc<Mutex<Manner>>, connection: u64) {
     let Ok(mut socket) = tokio_tungstenite::accept_async(stream).await else {
         return;
     };
@@ -122,14 +136,48 @@ async fn over_ws(stream: TcpStream, manner: Arc<Mutex<Manner>>) {
             continue;
         };
         let manner = *manner.lock().unwrap();
-        let Some(text) = answer(manner, &request, nth) else {
+        let Some(text) = answer(manner, &request, connection, nth) else {
             return;
         };
         nth += 1;
-        if socket.send(Message::text(text)).await.is_err() {
+        let is_first = (connection, nth) == (1, 1);
+        let is_sent = match manner {
+            Manner::Drip(time) if is_first => drip(socket.get_mut(), &text, time).await.is_ok(),
+            Manner::Stuck if is_first => {
+                let frame = frame(&text);
+                socket
+                    .get_mut()
+                    .write_all(&frame[..frame.len() / 2])
+                    .await
+                    .is_ok()
+            }
+            Manner::Stuck if connection == 1 => true,
+            _ if text == SILENCE => true,
+            _ => socket.send(Message::text(text)).await.is_ok(),
+        };
+        if !is_sent {
             return;
         }
     }
+}
+
+/// A frame with a text and blanks, as a server writes it (RFC 6455, 5.2).
+fn frame(text: &str) -> Vec<u8> {
+    let text = format!("{text:<1000}");
+    let length = u16::try_from(text.len()).unwrap().to_be_bytes();
+    [&[0x81, 126, length[0], length[1]], text.as_bytes()].concat()
+}
+
+/// Sends a frame in pieces.
+async fn drip(stream: &mut TcpStream, text: &str, time: Duration) -> std::io::Result<()> {
+    let frame = frame(text);
+    let pieces = frame.chunks(10);
+    let pause = time / u32::try_from(pieces.len()).unwrap();
+    for piece in pieces {
+        stream.write_all(piece).await?;
+        tokio::time::sleep(pause).await;
+    }
+    Ok(())
 }
 
 /// Each question is asked once, and who failed once is not asked again for an hour.
@@ -240,4 +288,117 @@ async fn a_message_over_the_bound_ends_its_connection() {
         let error = node.head().await.unwrap_err().to_string();
         assert!(error.contains("no connection"), "{error}");
     }
+}
+
+/// No pong comes between its bytes either, and the client asks for six in each `request_timeout`.
+#[tokio::test]
+async fn a_long_answer_is_waited_for_by_those_behind_it() {
+    let server = Server::ws(Manner::Drip(Duration::from_secs(2))).await;
+    let settings = NodeConfig {
+        light_timeout: Duration::from_millis(150),
+        request_timeout: Duration::from_secs(3),
+        ..unforgiving(&server.url)
+    };
+    let node = Node::connect(settings).await.unwrap();
+    let mut late = 0;
+    let head = loop {
+        match node.head().await {
+            Ok(head) => break head,
+            Err(error) => assert_eq!(error.class(), ErrorClass::Timeout, "{error}"),
+        }
+        late += 1;
+    };
+    assert_eq!((head, server.connections()), (7, 1), "{late} were late");
+    assert!(5 < late, "{late}");
+}
+
+#[tokio::test]
+async fn a_frame_that_does_not_go_on_is_given_up() {
+    let server = Server::ws(Manner::Stuck).await;
+    let settings = NodeConfig {
+        light_timeout: Duration::from_millis(100),
+        ..config(&server.url)
+    };
+    let node = Node::connect(settings).await.unwrap();
+    let mut answer = node.head().await;
+    for _ in 0..50 {
+        if answer.is_ok() {
+            break;
+        }
+        answer = node.head().await;
+    }
+    assert_eq!(answer.unwrap(), 7);
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn an_error_that_names_no_request_is_of_the_one_in_flight() {
+    const FEWER: &str = r#"{"code":-32005,"message":"rate limit exceeded"}"#;
+    const OTHER: &str = r#"{"code":-32600,"message":"invalid request"}"#;
+    for (error, class) in [(FEWER, ErrorClass::RateLimited), (OTHER, ErrorClass::Rpc)] {
+        for server in [
+            Server::ipc(Manner::Nameless(0, error)).await,
+            Server::ws(Manner::Nameless(0, error)).await,
+        ] {
+            let node = Node::connect(unforgiving(&server.url)).await.unwrap();
+            let said = node.head().await.unwrap_err();
+            assert_eq!(said.class(), class, "{said}");
+            server.behave(Manner::Answer);
+            assert_eq!(node.head().await.unwrap(), 7);
+            assert_eq!(server.connections(), 1, "{}", server.url);
+        }
+        for server in [
+            Server::ipc(Manner::Nameless(1, error)).await,
+            Server::ws(Manner::Nameless(1, error)).await,
+        ] {
+            let node = Node::connect(unforgiving(&server.url)).await.unwrap();
+            let (one, other) = tokio::join!(node.head(), node.head());
+            for said in [one.unwrap_err(), other.unwrap_err()] {
+                match error {
+                    FEWER => assert_eq!(said.class(), class, "{said}"),
+                    _ => assert_eq!(said.class(), ErrorClass::Transport, "{said}"),
+                }
+            }
+        }
+    }
+    // Whoever asks again is answered.
+    for server in [
+        Server::ipc(Manner::Nameless(1, OTHER)).await,
+        Server::ws(Manner::Nameless(1, OTHER)).await,
+    ] {
+        let node = Node::connect(config(&server.url)).await.unwrap();
+        let (one, other) = tokio::join!(node.head(), node.head());
+        assert_eq!((one.unwrap(), other.unwrap()), (7, 7));
+        assert_eq!(server.connections(), 2, "{}", server.url);
+    }
+}
+
+/// What a contract does is of the call that was asked, and that may be another one.
+#[tokio::test]
+async fn a_revert_that_names_no_request_is_no_answer() {
+    let revert = r#"{"code":3,"message":"execution reverted"}"#;
+    for server in [
+        Server::ipc(Manner::Nameless(0, revert)).await,
+        Server::ws(Manner::Nameless(0, revert)).await,
+    ] {
+        let node = Node::connect(unforgiving(&server.url)).await.unwrap();
+        let error = node.head().await.unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Transport, "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("1 being in flight: 3: execution reverted"),
+            "{error}"
+        );
+    }
+}
+
+/// The roots are loaded before the other side turns out to speak no TLS.
+#[tokio::test]
+async fn a_node_that_speaks_no_tls_is_an_error() {
+    let server = Server::ws(Manner::Answer).await;
+    let error = Node::connect(unforgiving(&server.url.replace("ws://", "wss://")))
+        .await
+        .unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Transport, "{error}");
 }

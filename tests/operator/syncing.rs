@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::binary::{Server, eventually, quarry};
+use crate::binary::{Server, command, eventually, quarry, run};
 use crate::support::fake_node::FakeNode;
 
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -91,4 +91,20 @@ fn a_store_that_begins_later_counts_from_its_first_block() {
         line.contains(" WARN ") && line.contains("chain=mainnet"),
         "{line}"
     );
+}
+
+/// As a minimal container is.
+#[test]
+fn only_https_needs_root_certificates() {
+    let (fake, home) = (node(), tempfile::tempdir().unwrap());
+    let data = home.path().display().to_string();
+    let sync = |url: &str| {
+        let mut sync = command(["sync", "--mainnet-rpc", url, "--to", "5", "--data-dir", &data]);
+        sync.envs([("SSL_CERT_FILE", "/nonexistent"), ("SSL_CERT_DIR", "/nonexistent")]);
+        run(sync)
+    };
+    let outcome = sync("https://127.0.0.1:1");
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("ca-certificates"), "{outcome:?}");
+    sync(&fake.url()).succeeded();
 }

@@ -123,7 +123,12 @@ impl Outcome {
 
 /// Runs a command to its end.
 pub fn quarry<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Outcome {
-    let mut child = command(args).spawn().unwrap();
+    run(command(args))
+}
+
+/// The same, made ready before.
+pub fn run(mut command: Command) -> Outcome {
+    let mut child = command.spawn().unwrap();
     let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let (stdout, stderr) = (collect(stdout), collect(stderr));
     let code = wait(&mut child).expect("the command should end");

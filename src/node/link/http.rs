@@ -4,15 +4,14 @@
 //! be, follows redirects to wherever they lead, and does not compare the id of an answer with that of its
 //! request.
 
-use super::refusal::ErrorObject;
+use super::reply::Reply;
 use super::secret::Secret;
 use super::{Passed, Question, ResultText, chain, parsed};
 use crate::clock;
 use crate::node::error::{NodeError, head};
-use crate::node::reader::{Fault, FromJson, Reader, read};
+use crate::node::reader::read;
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, Url};
-use serde_json::value::RawValue;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -31,57 +30,24 @@ pub(in crate::node) struct Http {
     last_id: AtomicU64,
 }
 
-/// A JSON-RPC response; `jsonrpc` says nothing that matters. Absent fields are `None`, those that are `null` say so.
-#[derive(Default)]
-struct Reply<'a> {
-    id: Option<&'a str>,
-    result: Option<&'a str>,
-    error: Option<ErrorObject>,
-}
-
-impl<'a> FromJson<'a> for Reply<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
-        let mut reply = Self::default();
-        reader.object(|reader, key| {
-            let place = match key {
-                "id" => &mut reply.id,
-                "result" => &mut reply.result,
-                "error" if reply.error.is_some() => return Err(Fault::new("two fields `error`")),
-                "error" if reader.null() => return Ok(()),
-                "error" => {
-                    reply.error = Some(ErrorObject::of(reader.by_serde::<&RawValue>()?.get()));
-                    return Ok(());
-                }
-                _ => return reader.skip(),
-            };
-            if place.is_some() {
-                return Err(Fault::new(format_args!("two fields `{key}`")));
-            }
-            *place = Some(match reader.peek() {
-                // Whoever reads it finds what is wrong with it.
-                Some(b'{' | b'[') => reader.extent()?,
-                _ => reader.by_serde::<&RawValue>()?.get(),
-            });
-            Ok(())
-        })?;
-        Ok(reply)
-    }
-}
-
-impl Reply<'_> {
-    /// Whether it bears this id. Some give numbers back as strings or with a fraction.
-    fn answers(&self, id: u64) -> bool {
-        self.id.is_some_and(|told| {
-            let bare = told.strip_prefix('"').and_then(|told| told.strip_suffix('"'));
-            let bare = bare.unwrap_or(told);
-            bare.strip_suffix(".0").unwrap_or(bare).parse() == Ok(id)
-        })
-    }
-
-    /// No id, or `null`: JSON-RPC's id of an error that came before the request was read.
-    fn names_no_request(&self) -> bool {
-        self.id.is_none_or(|told| told == "null")
-    }
+/// A client for `url`. That of https knows the system's root certificates; without any it would trust nobody, and no waiting
+/// mends that.
+pub(super) fn client(url: &Url) -> Result<Client, NodeError> {
+    // Proxies of the environment would get the URL with its key, and answer for a node on loopback.
+    let client = Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy();
+    let client = match url.scheme() {
+        "https" => client,
+        // The certificates are looked for all the same, and none are an error.
+        _ => client.tls_certs_only([]),
+    };
+    client.build().map_err(|error| {
+        NodeError::Url(format!(
+            "https needs the root certificates of this system, and they cannot be loaded: install the package ca-certificates, or name a file of them in SSL_CERT_FILE ({})",
+            chain(&error.without_url())
+        ))
+    })
 }
 
 /// Why a body was not read to its end.
@@ -98,18 +64,10 @@ impl Http {
 
     pub(super) fn new(url: &str) -> Result<Self, NodeError> {
         let parsed = parsed(url)?;
-        // Proxies of the environment would get the URL with its key, and answer for a node on loopback.
-        let client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy();
-        let secret = Secret::of(url);
-        let client = client
-            .build()
-            .map_err(|error| transport("connect", &error.without_url(), &secret))?;
         Ok(Self {
-            client,
+            client: client(&parsed)?,
             url: parsed,
-            secret,
+            secret: Secret::of(url),
             last_id: AtomicU64::new(0),
         })
     }
@@ -251,19 +209,10 @@ fn reply(
         }
         // Servers in the manner of JSON-RPC 1 say both, and that the result is nothing.
         (Some(result), Some(_)) if result != "null" => Err(malformed("both a result and an error")),
-        (_, Some(error)) if answers || !speaks_of_a_call(method, &error) => Ok(error.passed(secret)),
+        (_, Some(error)) if answers || !error.speaks_of_a_call(method) => Ok(error.passed(secret)),
         (_, Some(_)) => Err(malformed("an error without the id of the request")),
         (None, None) => Err(malformed("neither a result nor an error")),
     }
-}
-
-/// Whether an error tells what a contract does, which must be of the call that was asked. Other errors may come without an
-/// id: a server that has not read the request, or does not know its method, need not know whose it is.
-fn speaks_of_a_call(method: &'static str, error: &ErrorObject) -> bool {
-    matches!(
-        NodeError::of_rpc(method, error.code, &error.message),
-        NodeError::Execution { .. }
-    )
 }
 
 /// `Retry-After`: a number of seconds, or a date, which gateways send too.

@@ -1,8 +1,11 @@
 //! A Unix socket in the place of alloy's: that one reads an answer without end into memory for as long as it
 //! comes.
 
+use super::front::Front;
+use super::life::Life;
 use alloy_provider::transport::{TransportErrorKind, TransportResult};
-use alloy_pubsub::{ConnectionHandle, ConnectionInterface, PubSubConnect};
+use alloy_pubsub::{ConnectionHandle, PubSubConnect};
+use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -17,6 +20,7 @@ pub(super) struct Ipc {
     pub(super) path: String,
     /// The longest message taken; a longer one ends the connection.
     pub(super) bytes_max: usize,
+    pub(super) life: Arc<Life>,
 }
 
 impl PubSubConnect for Ipc {
@@ -30,20 +34,21 @@ impl PubSubConnect for Ipc {
         let told = |error| TransportErrorKind::custom_str(&format!("`{}`: {error}", self.path));
         let stream = stream.map_err(told)?;
         let (handle, interface) = ConnectionHandle::new();
-        tokio::spawn(converse(stream, interface, self.bytes_max));
+        let front = Front::new(interface, Arc::clone(&self.life));
+        tokio::spawn(converse(stream, front, self.bytes_max));
         Ok(handle)
     }
 }
 
 /// Carries requests and messages until either side has gone.
-async fn converse(stream: UnixStream, mut interface: ConnectionInterface, bytes_max: usize) {
+async fn converse(stream: UnixStream, mut front: Front, bytes_max: usize) {
     let (mut reader, mut writer) = stream.into_split();
     let mut buffer = Vec::new();
     let mut scan = Scan::default();
     let is_lost = loop {
         buffer.reserve(READ_BYTES);
         tokio::select! {
-            request = interface.recv_from_frontend() => match request {
+            request = front.request() => match request {
                 Some(request) => {
                     if writer.write_all(request.get().as_bytes()).await.is_err() {
                         break true;
@@ -53,25 +58,23 @@ async fn converse(stream: UnixStream, mut interface: ConnectionInterface, bytes_
             },
             read = reader.read_buf(&mut buffer) => {
                 let is_open = read.is_ok_and(|bytes| 0 < bytes);
-                if !is_open || !deliver(&mut buffer, &mut scan, &interface) || bytes_max < buffer.len() {
+                if !is_open || !deliver(&mut buffer, &mut scan, &mut front) || bytes_max < buffer.len() {
                     break true;
                 }
             }
         }
     };
     if is_lost {
-        interface.close_with_error();
+        front.lost();
     }
 }
 
 /// Hands on the messages that are whole; `false` where one is none.
-fn deliver(buffer: &mut Vec<u8>, scan: &mut Scan, interface: &ConnectionInterface) -> bool {
+fn deliver(buffer: &mut Vec<u8>, scan: &mut Scan, front: &mut Front) -> bool {
     let mut start = 0;
     while let Some(end) = scan.end(buffer) {
         let message = buffer.get(start..end).unwrap_or_default();
-        let is_taken =
-            serde_json::from_slice(message).is_ok_and(|message| interface.send_to_frontend(message).is_ok());
-        if !is_taken {
+        if !str::from_utf8(message).is_ok_and(|message| front.deliver(message)) {
             return false;
         }
         start = end;
@@ -133,6 +136,7 @@ mod tests {
     #[test]
     fn a_long_answer_does_not_keep_its_room() {
         let (_handle, interface) = ConnectionHandle::new();
+        let mut front = Front::new(interface, Arc::new(Life::new()));
         let (mut buffer, mut scan) = (Vec::new(), Scan::default());
         let long = format!(
             r#"{{"jsonrpc":"2.0","id":1,"result":"{}"}}"#,
@@ -141,7 +145,7 @@ mod tests {
         buffer.extend_from_slice(long.as_bytes());
         // The next one begins behind it.
         buffer.extend_from_slice(b"{\"jsonrpc\"");
-        assert!(deliver(&mut buffer, &mut scan, &interface));
+        assert!(deliver(&mut buffer, &mut scan, &mut front));
         assert_eq!(buffer, b"{\"jsonrpc\"");
         assert!(buffer.capacity() <= KEPT_BYTES_MAX, "{}", buffer.capacity());
     }

@@ -1,14 +1,18 @@
-//! The connection to a node: the one place that names the alloy client and reqwest.
+//! The connection to a node: the one place that names the alloy client, reqwest and tungstenite.
 //!
 //! It asks one question and gives the raw text of the result, or a named error. It repeats nothing that was
 //! answered, and takes no answer that is longer than the question allows.
 
+mod front;
 mod http;
 mod ipc;
+mod life;
 mod refusal;
+mod reply;
 mod result;
 mod secret;
 mod socket;
+mod ws;
 
 pub use result::ResultText;
 pub(super) use socket::HeadSubscription;
@@ -108,10 +112,11 @@ impl Link {
     }
 }
 
-/// Whether an endpoint's URL can lead anywhere; nothing is sent.
+/// Whether an endpoint's URL can lead anywhere from this system; nothing is sent.
 pub(super) fn check(endpoint: &Endpoint) -> Result<(), NodeError> {
     match endpoint {
-        Endpoint::Http(url) | Endpoint::Ws(url) => parsed(url).map(drop),
+        Endpoint::Http(url) => http::client(&parsed(url)?).map(drop),
+        Endpoint::Ws(url) => parsed(url).map(drop),
         Endpoint::Ipc(_) => Ok(()),
     }
 }

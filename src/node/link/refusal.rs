@@ -2,6 +2,8 @@
 
 use super::Passed;
 use super::secret::Secret;
+use crate::node::error::NodeError;
+use alloy_json_rpc::ErrorPayload;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -49,6 +51,30 @@ impl ErrorObject {
             code: number.unwrap_or(INTERNAL_ERROR),
             message,
             data: stated.data,
+        }
+    }
+
+    /// Whether it tells what a contract does, which must be of the call that was asked. Other errors may come without an id: a
+    /// server that has not read the request, or does not know its method, need not know whose it is.
+    pub(super) fn speaks_of_a_call(&self, method: &'static str) -> bool {
+        matches!(self.named(method), NodeError::Execution { .. })
+    }
+
+    /// Whether it asks for fewer requests, which is of all that are in flight.
+    pub(super) fn asks_for_fewer(&self) -> bool {
+        matches!(self.named(""), NodeError::RateLimited { .. })
+    }
+
+    fn named(&self, method: &'static str) -> NodeError {
+        NodeError::of_rpc(method, self.code, &self.message)
+    }
+
+    /// The same in the words of alloy.
+    pub(super) fn payload(&self) -> ErrorPayload {
+        ErrorPayload {
+            code: self.code,
+            message: self.message.clone().into(),
+            data: self.data.clone(),
         }
     }
 

@@ -6,13 +6,14 @@
 //! last one ended without having said anything.
 
 use super::ipc::Ipc;
+use super::life::Life;
 use super::secret::Secret;
+use super::ws::Ws;
 use super::{Endpoint, NodeConfig, Passed, Question, ResultText, chain};
 use crate::clock;
 use crate::node::error::{NodeError, head};
 use crate::node::stats::NodeStats;
 use alloy_provider::transport::{RpcError, TransportError, TransportErrorKind, TransportResult};
-use alloy_provider::{WebSocketConfig, WsConnect};
 use alloy_pubsub::{ConnectionHandle, PubSubConnect};
 use alloy_rpc_client::{ClientBuilder, RpcClient};
 use serde_json::value::RawValue;
@@ -53,6 +54,7 @@ struct Connection {
     client: RpcClient,
     number: u64,
     heard: Arc<AtomicU64>,
+    life: Arc<Life>,
 }
 
 impl Connection {
@@ -148,13 +150,17 @@ impl Socket {
     }
 
     /// Asks once, in no more than the question's time. A connection that says nothing for so long is given up:
-    /// one whose node broke off in the middle of an answer never finds the beginning of the next.
+    /// one whose node broke off in the middle of an answer never finds the beginning of the next. Behind an answer that is
+    /// still coming others wait, as long as that one may take.
     pub(super) async fn ask(&self, question: Question<'_>) -> Result<Passed<ResultText>, NodeError> {
         let mut over = None;
         let asked = tokio::time::timeout(question.after, self.exchange(question, &mut over)).await;
         asked.unwrap_or_else(|_| {
-            if let Some((connection, heard)) = over
-                && connection.heard() == heard
+            if let Some((connection, taken)) = over
+                && connection.life.taken() == taken
+                && !connection
+                    .life
+                    .is_receiving(question.after, self.config.request_timeout)
             {
                 self.lose(&connection);
             }
@@ -174,7 +180,7 @@ impl Socket {
         let mut is_first = true;
         loop {
             let connection = self.connection(method).await?;
-            *over = Some((connection.clone(), connection.heard()));
+            *over = Some((connection.clone(), connection.life.taken()));
             let answer: Result<Box<RawValue>, _> = connection
                 .client
                 .request(method, question.params.to_owned())
@@ -191,7 +197,15 @@ impl Socket {
                     is_first = false;
                     continue;
                 }
-                Err(error) => return Err(self.named(method, error)),
+                Err(error) => {
+                    return Err(match connection.life.end() {
+                        Some(why) if is_gone(&error) => NodeError::Transport {
+                            method,
+                            reason: self.secret.hide(&why),
+                        },
+                        _ => self.named(method, error),
+                    });
+                }
             };
             self.hear(&connection);
             return Ok(passed);
@@ -210,7 +224,8 @@ impl Socket {
         }
         self.may_connect(method)?;
         let mut attempt = Attempt(Some(self));
-        let client = self.open().await?;
+        let life = Arc::new(Life::new());
+        let client = self.open(&life).await?;
         attempt.0 = None;
         let mut state = self.state();
         state.made += 1;
@@ -221,6 +236,7 @@ impl Socket {
             client,
             number: state.made,
             heard: Arc::default(),
+            life,
         };
         state.connection = Some(connection.clone());
         Ok(connection)
@@ -294,19 +310,25 @@ impl Socket {
         }
     }
 
-    async fn open(&self) -> Result<RpcClient, NodeError> {
+    async fn open(&self, life: &Arc<Life>) -> Result<RpcClient, NodeError> {
         let bytes_max = self.config.response_bytes_max;
+        let life = Arc::clone(life);
         let opened = match &self.endpoint {
             Endpoint::Http(url) | Endpoint::Ws(url) => {
-                let limits = WebSocketConfig::default()
-                    .max_message_size(Some(bytes_max))
-                    .max_frame_size(Some(bytes_max));
-                let connect = Once(WsConnect::new(url).with_config(limits));
+                let connect = Once(Ws {
+                    url: url.clone(),
+                    bytes_max,
+                    silence_max: self.config.request_timeout,
+                    life,
+                });
                 ClientBuilder::default().pubsub(connect).await
             }
             Endpoint::Ipc(path) => {
-                let path = path.clone();
-                let connect = Once(Ipc { path, bytes_max });
+                let connect = Once(Ipc {
+                    path: path.clone(),
+                    bytes_max,
+                    life,
+                });
                 ClientBuilder::default().pubsub(connect).await
             }
         };
