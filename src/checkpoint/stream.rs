@@ -90,14 +90,19 @@ impl<W: Write> Out<W> {
 /// Reads a stream: hands every file to `each` with its name and answers the manifest.
 pub(super) fn read(
     from: &str,
-    stream: impl Read,
+    mut stream: impl Read,
     watcher: &dyn Watcher,
     mut each: impl FnMut(&Name, &mut dyn Read) -> Result<(), CheckpointError>,
 ) -> Result<Vec<u8>, CheckpointError> {
     let broken = |error: std::io::Error| {
         CheckpointError::not_whole(from, format!("the stream breaks off or is none ({error})"))
     };
-    let decoder = zstd::Decoder::new(stream).map_err(broken)?;
+    let mut head = Vec::with_capacity(4);
+    stream.by_ref().take(4).read_to_end(&mut head).map_err(broken)?;
+    if !head.first_chunk().is_some_and(|head| begins_zstd(*head)) {
+        return Err(broken(std::io::Error::other("it does not begin as zstd does")));
+    }
+    let decoder = zstd::Decoder::new(std::io::Cursor::new(head).chain(stream)).map_err(broken)?;
     let mut archive = Archive::new(decoder);
     let mut manifest = None;
     // As they are: headers that speak of the next file have no place in a checkpoint, and are read into memory whole else.
@@ -152,6 +157,12 @@ pub(super) fn read(
     })
 }
 
+/// Whether a stream that begins with these bytes is of zstd's format (RFC 8878), or begins with a frame that is skipped. The
+/// library reads formats of before 1.0 too, by decoders that nobody looks after; no checkpoint was ever in one.
+fn begins_zstd(head: [u8; 4]) -> bool {
+    matches!(u32::from_le_bytes(head), 0xfd2f_b528 | 0x184d_2a50..=0x184d_2a5f)
+}
+
 /// The name below the directory that all names of a stream begin with.
 fn below_root<'a>(
     from: &str,
@@ -167,5 +178,46 @@ fn below_root<'a>(
         Ok(FORMAT) => Ok(rest),
         Ok(found) => Err(other_version(from, "format", found, FORMAT)),
         Err(_) => Err(refused("no file of a checkpoint")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Silent;
+
+    impl Watcher for Silent {
+        fn progress(&self, _: u64, _: Option<u64>) {}
+
+        fn stopped(&self) -> bool {
+            false
+        }
+    }
+
+    fn refusal(stream: &[u8]) -> String {
+        let refused = read("stream", stream, &Silent, |_, _| Ok(()));
+        refused.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_stream_begins_as_zstd_does() {
+        let empty = zstd::encode_all(&[][..], 1).unwrap();
+        let skipped = [&[0x5f, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, 7], empty.as_slice()].concat();
+        for zstd in [empty.as_slice(), &skipped] {
+            let said = refusal(zstd);
+            assert!(said.contains("has no checkpoint.json"), "{said}");
+        }
+        // 0.1 and 0.7 of the format, and what is none.
+        for other in [
+            &b"\x1e\xb5\x2f\xfd    "[..],
+            b"\x27\xb5\x2f\xfd    ",
+            b"ustar",
+            b"(",
+            b"",
+        ] {
+            let said = refusal(other);
+            assert!(said.contains("it does not begin as zstd does"), "{said}");
+        }
     }
 }
