@@ -444,7 +444,7 @@ impl Store {
         self.caches.blocks.get_usage()
     }
 
-    /// Rewrites every table into its final form (after a bulk load, before measuring sizes).
+    /// Rewrites every table into its final form (after a bulk load); the binding does not tell of one that fails, which stays as it was.
     pub fn compact(&self) -> Result<(), StoreError> {
         let mut options = CompactOptions::default();
         options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
