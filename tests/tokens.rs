@@ -29,6 +29,8 @@ mod plain;
 mod scratch;
 #[path = "tokens/standards.rs"]
 mod standards;
+#[path = "tokens/unmoved.rs"]
+mod unmoved;
 #[path = "support/token_walks.rs"]
 mod walks;
 

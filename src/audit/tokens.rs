@@ -39,6 +39,8 @@ struct Present {
     ids: u64,
     /// Holdings and owners by other standards than its own.
     others: u64,
+    /// The kind by which it is listed among those whose holdings stand under none.
+    unmoved: Option<TokenKind>,
     /// Ids by `nft_owners` less those by `nft_ids`.
     owned: u64,
     /// Ids that holders have by the history, less those that they own.
@@ -134,7 +136,6 @@ fn present(
     })?;
     let ids: HashMap<Address, u32> = tokens_by_address(view)?;
     visit(Table::Holdings, &mut |tokens, key, value| {
-        let amount = read_amount(value)?;
         let (holder, kind, token) = key
             .split_first_chunk::<20>()
             .zip(key.last_chunk::<20>())
@@ -144,9 +145,14 @@ fn present(
             })
             .ok_or(Corrupt("holding key"))?;
         let id = *ids.get(&token).ok_or(Corrupt("holding of no token"))?;
+        if key == tokens::unmoved(&token) {
+            let kind = tokens::read_unmoved(value)?;
+            return with(tokens, id, |token| token.unmoved = Some(kind));
+        }
+        let amount = read_amount(value)?;
         with(tokens, id, |token| {
             // By another standard there is no history to hold it against.
-            if kind == token.state.kind || token.state.flags & MIXED == 0 {
+            if kind == token.state.held_under() {
                 token.holdings = token.holdings.wrapping_sub(fingerprint((holder, amount)));
             } else {
                 token.others = token.others.wrapping_sub(other_holding(&holder, kind, amount));
@@ -213,6 +219,10 @@ fn present(
                 "its holders by amount are not those of its history",
             ),
             (token.holdings != 0, "holdings of it are not those of its history"),
+            (
+                token.unmoved != token.state.unmoved.then_some(token.state.kind),
+                "whether its holdings stand under no kind is told otherwise by the list of such tokens",
+            ),
             (token.owned != 0, "owners of ids and ids of owners differ"),
             (
                 token.holders != 0 || token.state.holders != token.listed,

@@ -18,11 +18,17 @@ pub const WRAPPED: u8 = 16;
 /// The flags that say that the ledger cannot be what the contract says.
 pub const DOUBTS: u8 = NEGATIVE | MIXED | OVERFLOWN | STRAY;
 
+/// Beside the code of a kind, which it makes one that is no kind to whom it says nothing: holdings are
+/// [unmoved](TokenState::unmoved).
+const KEPT: u8 = 0x80;
+
 /// A token as it is now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenState {
     /// The standard of its first transfer.
     pub kind: TokenKind,
+    /// Whether what is held of it stands under no kind for good: its first transfer would have moved too much.
+    pub unmoved: bool,
     /// What is to be known of its ledger; see the constants.
     pub flags: u8,
     /// Log ordinal of its first transfer.
@@ -40,7 +46,8 @@ impl TokenState {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(48);
-        out.extend_from_slice(&[self.kind as u8, self.flags]);
+        let kept = if self.unmoved { KEPT } else { 0 };
+        out.extend_from_slice(&[self.kind as u8 | kept, self.flags]);
         put_varint(&mut out, self.first_transfer.map_or(0, |ordinal| ordinal + 1));
         put_varint(&mut out, self.holders);
         put_supply(&mut out, &self.minted, &self.to_zero);
@@ -50,7 +57,12 @@ impl TokenState {
     /// From stored bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
         let mut reader = Reader::new(bytes, "token state");
-        let kind = TokenKind::from_code(reader.byte()?).ok_or(reader.corrupt())?;
+        let code = reader.byte()?;
+        let unmoved = code & KEPT != 0;
+        // Of no kind there is nowhere to move to.
+        let kind = TokenKind::from_code(code & !KEPT)
+            .filter(|kind| !unmoved || *kind != TokenKind::Unknown)
+            .ok_or(reader.corrupt())?;
         let flags = reader.byte()?;
         let first_transfer = reader.varint()?.checked_sub(1);
         let holders = reader.varint()?;
@@ -58,12 +70,23 @@ impl TokenState {
         reader.end()?;
         Ok(Self {
             kind,
+            unmoved,
             flags,
             first_transfer,
             holders,
             minted,
             to_zero,
         })
+    }
+
+    /// The kind under which what is held of it by its own standard stands.
+    #[must_use]
+    pub const fn held_under(&self) -> TokenKind {
+        if self.unmoved {
+            TokenKind::Unknown
+        } else {
+            self.kind
+        }
     }
 }
 
@@ -137,6 +160,23 @@ pub fn decode_holding(key: &[u8]) -> Result<Address, Corrupt> {
         Some((head, token)) if head.len() == 21 => Ok(Address::from(*token)),
         _ => Err(Corrupt("holding key")),
     }
+}
+
+/// The key that says that what is held of a token is [unmoved](TokenState::unmoved): a holding of the zero address, which has none
+/// of its own, by no kind. The value is the token's kind.
+#[must_use]
+pub fn unmoved(token: &Address) -> [u8; 41] {
+    holding(&Address::ZERO, TokenKind::Unknown, token)
+}
+
+/// The kind under a key written by [`unmoved`].
+pub fn read_unmoved(value: &[u8]) -> Result<TokenKind, Corrupt> {
+    let kind = match value {
+        [code] => TokenKind::from_code(*code),
+        _ => None,
+    };
+    kind.filter(|kind| *kind != TokenKind::Unknown)
+        .ok_or(Corrupt("kind of unmoved holdings"))
 }
 
 /// An amount so that larger ones sort first and short ones are short: 32 less its length, and its bytes inverted.
@@ -251,11 +291,12 @@ mod tests {
 
         #[test]
         fn states_read_back(
-            kind in 0u8..4, flags in any::<u8>(), first in proptest::option::of(0u64..u64::MAX - 1), holders in any::<u64>(),
+            kind in 0u8..4, unmoved in any::<bool>(), flags in any::<u8>(), first in proptest::option::of(0u64..u64::MAX - 1), holders in any::<u64>(),
             minted in amounts(), to_zero in amounts(),
         ) {
             let kind = TokenKind::from_code(kind).unwrap();
-            let state = TokenState { kind, flags, first_transfer: first, holders, minted, to_zero };
+            let unmoved = unmoved && kind != TokenKind::Unknown;
+            let state = TokenState { kind, unmoved, flags, first_transfer: first, holders, minted, to_zero };
             prop_assert_eq!(TokenState::decode(&state.encode()).unwrap(), state);
         }
 
@@ -270,6 +311,7 @@ mod tests {
     fn rows_are_these_bytes() {
         let state = TokenState {
             kind: TokenKind::Erc721,
+            unmoved: false,
             flags: STRAY,
             first_transfer: Some(299),
             holders: 5,
@@ -277,6 +319,12 @@ mod tests {
             to_zero: U256::ZERO,
         };
         assert_eq!(const_hex::encode(state.encode()), "0208ac020502010000");
+        let unmoved = TokenState {
+            unmoved: true,
+            ..state
+        };
+        assert_eq!(const_hex::encode(unmoved.encode()), "8208ac020502010000");
+        assert!(TokenState::decode(&[0x80, 0, 0, 0, 0, 0]).is_err());
         assert_eq!(
             const_hex::encode(holder(1, &U256::from(0x102), &Address::repeat_byte(7))),
             format!("000000011efefd{}", "07".repeat(20))

@@ -389,9 +389,9 @@ impl Batch {
 
     /// Ends the batch: gives up what the next one goes on from, and keeps what its rows are made of.
     pub(super) fn hand_over(&mut self) -> (Dictionary, Arc<Nonces>) {
-        for (address, kind) in self.moves.settled() {
+        for (address, learnt) in self.moves.learnt() {
             if let Some(token) = self.dictionary.tokens.get_mut(address) {
-                token.kind = kind;
+                *token = learnt;
             }
         }
         self.accounts = self.dictionary.ledger.settle();

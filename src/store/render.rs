@@ -225,7 +225,7 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
     let mut logs: Vec<_> = std::mem::take(&mut batch.logs).into_iter().collect();
     logs.sort_unstable_by_key(|(emitter, _)| *emitter);
     let mut moves = std::mem::take(&mut batch.moves);
-    let balances = prepare(&mut moves, rows, before.tokens)?;
+    let balances = prepare(&mut moves, rows)?;
     let most = if rows.undo.is_some() {
         LISTS_AT_ONCE_AT_THE_TIP
     } else {

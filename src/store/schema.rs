@@ -305,7 +305,7 @@ impl Table {
                 name: "token_states",
                 doc: "tokens as they are now",
                 key: "| token u32 |",
-                value: "| kind u8 | flags u8 | first transfer: log ordinal + 1, 0 for none varint | holders varint | minted amount | to the zero address amount |",
+                value: "| kind u8, with 128 added where what is held of it stands under 0 for good | flags u8 | first transfer: log ordinal + 1, 0 for none varint | holders varint | minted amount | to the zero address amount |",
                 profile: Profile::Point,
             },
             Self::TokenBalances => Description {
@@ -331,9 +331,9 @@ impl Table {
             },
             Self::Holdings => Description {
                 name: "holdings",
-                doc: "what an account holds now; no row for nothing",
+                doc: "what an account holds now; no row for nothing; of the zero address, which of the tokens that have a kind are held under 0",
                 key: "| holder 20 bytes | kind u8 | token address 20 bytes |",
-                value: "| balance, big-endian without leading zeros |",
+                value: "| balance, big-endian without leading zeros; of the zero address: kind of the token u8 |",
                 profile: Profile::Point,
             },
             Self::NftOwners => Description {

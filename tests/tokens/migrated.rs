@@ -14,15 +14,15 @@ use crate::heard::complaints;
 use crate::{backfill, chain, digests, follow, open, scratch};
 
 /// A row of a table: key and value.
-type Row = (&'static str, Box<[u8]>, Box<[u8]>);
+pub(super) type Row = (&'static str, Box<[u8]>, Box<[u8]>);
 /// Key and value.
-type Pair = (Box<[u8]>, Box<[u8]>);
+pub(super) type Pair = (Box<[u8]>, Box<[u8]>);
 
 /// The tables of a store as they lie on disk.
-struct Raw(DB);
+pub(super) struct Raw(pub(super) DB);
 
 impl Raw {
-    fn open(directory: &Path) -> Self {
+    pub(super) fn open(directory: &Path) -> Self {
         let path = directory.join("rocksdb");
         let tables = DB::list_cf(&Options::default(), &path).unwrap();
         let tables = tables
@@ -31,14 +31,14 @@ impl Raw {
         Self(DB::open_cf_descriptors(&Options::default(), &path, tables).unwrap())
     }
 
-    fn rows(&self, name: &str) -> Vec<Pair> {
+    pub(super) fn rows(&self, name: &str) -> Vec<Pair> {
         let rows = self
             .0
             .iterator_cf(self.0.cf_handle(name).unwrap(), IteratorMode::Start);
         rows.map(Result::unwrap).collect()
     }
 
-    fn put(&self, (name, key, value): &Row) {
+    pub(super) fn put(&self, (name, key, value): &Row) {
         self.0
             .put_cf(self.0.cf_handle(name).unwrap(), key, value)
             .unwrap();
@@ -190,7 +190,7 @@ fn holdings_by_other_standards_are_added_to_a_store_of_layout_6() {
 }
 
 /// The check of an audit that looks at the present of tokens.
-const PRESENT: &str = "holders, holdings, ids and sums of tokens";
+pub(super) const PRESENT: &str = "holders, holdings, ids and sums of tokens";
 
 #[test]
 fn an_audit_sees_each_such_row() {

@@ -4,13 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::held_rows::HeldRows;
 use super::places::{KeyPart, TokenCursor};
-use crate::codec::amount::read_amount;
-use crate::codec::tokens;
 use crate::model::{Address, TokenKind, TokenMetadata, U256};
 use crate::query::limit::Limit;
 use crate::query::{QueryError, Reader};
-use crate::store::{Scan, Table};
 
 /// The tokens of an account are counted up to this many.
 const COUNTED_MAX: u64 = 1_000;
@@ -138,7 +136,7 @@ impl<'a> ToldWalk<'a> {
 
 /// Walks over what an account holds: by the ledger, or by what contracts said last where it is not right.
 struct HoldingWalk<'a> {
-    scan: Scan<'a>,
+    rows: HeldRows<'a>,
     told: ToldWalk<'a>,
     limit: Limit,
     /// What comes next of each.
@@ -156,18 +154,11 @@ impl<'a> HoldingWalk<'a> {
         deadline: Option<Instant>,
     ) -> Result<Self, QueryError> {
         let after = after.map(|place| place.token());
-        let from = tokens::holding(holder, kind, &Address::ZERO);
-        let mut to = tokens::holding(holder, kind, &Address::repeat_byte(0xff)).to_vec();
-        to.push(0);
-        let mut scan = reader.view.scan(Table::Holdings, from.to_vec(), to)?;
-        match &after {
-            None => scan.seek(&from)?,
-            Some(after) => scan.seek_behind(&tokens::holding(holder, kind, after))?,
-        };
+        let mut limit = Limit::new(deadline, TOKENS_PER_LOOK);
         let mut walk = Self {
-            scan,
+            rows: HeldRows::begin(&reader.view, holder, kind, after.as_ref(), &mut limit)?,
             told: ToldWalk::begin(reader, holder, kind, after)?,
-            limit: Limit::new(deadline, TOKENS_PER_LOOK),
+            limit,
             next_row: None,
             next_told: None,
         };
@@ -178,18 +169,13 @@ impl<'a> HoldingWalk<'a> {
 
     /// The next token by the ledger's rows.
     fn read_row(&mut self) -> Result<Option<(Address, U256)>, QueryError> {
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
-        self.limit.spend(1)?;
-        let Some((key, value)) = self.scan.item()? else {
+        let Some((token, balance)) = self.rows.step(&mut self.limit)? else {
             return Ok(None);
         };
-        let token = tokens::decode_holding(key).map_err(corrupt)?;
-        let balance = read_amount(value).map_err(corrupt)?;
         let ToldWalk {
             reader, holder, kind, ..
         } = self.told;
         let refreshed = reader.refreshed(&token, kind, holder)?;
-        self.scan.step()?;
         Ok(Some((token, refreshed.unwrap_or(balance))))
     }
 

@@ -4,6 +4,7 @@ mod audit;
 mod by_ledger;
 mod facts;
 mod foreign;
+mod held_rows;
 mod holders;
 mod holdings;
 mod ids;

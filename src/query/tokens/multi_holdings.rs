@@ -8,10 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use super::held_rows::HeldRows;
 use super::places::{HeldIdCursor, KeyPart};
 use crate::codec::Corrupt;
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::tokens;
 use crate::model::{Address, TokenEvent, TokenKind, TokenMetadata, U256};
 use crate::query::limit::Limit;
 use crate::query::{QueryError, Reader};
@@ -105,20 +105,13 @@ impl Reader {
         only: Option<&Address>,
         limit: &mut Limit,
     ) -> Result<BTreeSet<Address>, QueryError> {
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
         if let Some(token) = only {
             return Ok(BTreeSet::from([*token]));
         }
         let mut found = BTreeSet::new();
-        let start = tokens::holding(holder, TokenKind::Erc1155, &Address::ZERO);
-        let mut end = tokens::holding(holder, TokenKind::Erc1155, &Address::repeat_byte(0xff)).to_vec();
-        end.push(0);
-        let mut scan = self.view.scan(Table::Holdings, start.to_vec(), end)?;
-        scan.seek(&start)?;
-        while let Some((key, _)) = scan.item()? {
-            limit.spend(1)?;
-            found.insert(tokens::decode_holding(key).map_err(corrupt)?);
-            scan.step()?;
+        let mut rows = HeldRows::begin(&self.view, holder, TokenKind::Erc1155, None, limit)?;
+        while let Some((token, _)) = rows.step(limit)? {
+            found.insert(token);
         }
         let term = Term::account(PostingKind::AccountErc1155, holder);
         let mut transfers = PostingCursor::open(&self.view, term, Direction::Forward)?;

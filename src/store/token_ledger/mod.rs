@@ -8,12 +8,15 @@ mod net;
 mod read;
 mod render;
 mod replay;
+mod unmoved;
 
 pub use net::Net;
 pub(super) use render::{Held, TokenTotals, prepare, render_balances, render_tokens};
 pub(super) use replay::{pass, replay};
 
 use alloy_primitives::map::{AddressMap, HashMap};
+
+use unmoved::{MOVED_BYTES, Room};
 
 use super::batch::with_room;
 use super::{Batch, FlatArray, StoreError, Table};
@@ -26,6 +29,8 @@ pub(super) struct TokenId {
     pub(super) id: u32,
     /// The standard of its first transfer, [`TokenKind::Unknown`] before that.
     pub(super) kind: TokenKind,
+    /// Accounts that hold some of it, at most; counted while it has no kind.
+    pub(super) holders_max: u64,
 }
 
 /// A token as a derivation knows it.
@@ -114,12 +119,20 @@ pub(super) struct Passage {
 pub(super) struct TokenChange {
     pub(super) id: u32,
     pub(super) address: Address,
+    /// As it is stored before the batch; looked up when that is rendered.
+    before: Option<TokenState>,
     /// Its kind before the batch.
     pub(super) kind_before: TokenKind,
     pub(super) kind: TokenKind,
     pub(super) flags: u8,
     /// Its first transfer, where that is in the batch.
     pub(super) first_transfer: Option<u64>,
+    /// And the block of that.
+    settled_in: u64,
+    /// Accounts that hold some of it when that block begins, at most.
+    holders_max: u64,
+    /// Whether what is held of it stays under no kind.
+    unmoved: bool,
     /// From and to the zero address, block by block.
     pub(super) supply: Vec<SupplyFlow>,
 }
@@ -159,6 +172,8 @@ pub(super) struct TokenMoves {
     pub(super) balances: HashMap<(usize, Option<TokenKind>, Address), Flows>,
     /// By slot and id.
     pub(super) ids: HashMap<(usize, U256), Vec<Passage>>,
+    /// What first transfers of the current block move.
+    room: Room,
 }
 
 impl TokenMoves {
@@ -176,13 +191,20 @@ impl TokenMoves {
         (self.balances.len(), self.ids.len())
     }
 
-    /// The tokens of which the batch saw the first transfer, and its standard.
-    pub(super) fn settled(&self) -> impl Iterator<Item = (&Address, TokenKind)> {
-        let settled = self
+    /// What is to be known later of the tokens that were of no kind before the batch.
+    pub(super) fn learnt(&self) -> impl Iterator<Item = (&Address, TokenId)> {
+        let unsettled = self
             .changes
             .iter()
-            .filter(|change| change.kind != change.kind_before);
-        settled.map(|change| (&change.address, change.kind))
+            .filter(|change| change.kind_before == TokenKind::Unknown);
+        unsettled.map(|change| {
+            let token = TokenId {
+                id: change.id,
+                kind: change.kind,
+                holders_max: change.holders_max,
+            };
+            (&change.address, token)
+        })
     }
 
     fn flag(&mut self, slot: usize, flags: u8) {
@@ -249,13 +271,17 @@ impl Batch {
         self.moves.changes.push(TokenChange {
             id: token.id,
             address: *address,
+            before: None,
             kind_before: token.kind,
             kind: token.kind,
             flags: 0,
             first_transfer: None,
+            settled_in: 0,
+            holders_max: token.holders_max,
+            unmoved: false,
             supply: Vec::new(),
         });
-        self.bytes += 200;
+        self.bytes += 400;
         Ok(BatchToken {
             id: token.id,
             slot,
@@ -275,7 +301,11 @@ impl Batch {
                 })?;
             let state =
                 TokenState::decode(&state).map_err(StoreError::corrupt(Table::TokenStates.name(), &key))?;
-            return Ok(TokenId { id, kind: state.kind });
+            return Ok(TokenId {
+                id,
+                kind: state.kind,
+                holders_max: state.holders,
+            });
         }
         let id = self.checkpoint.tokens;
         self.checkpoint.tokens = id.checked_add(1).ok_or(StoreError::Overflow("token id"))?;
@@ -283,18 +313,23 @@ impl Batch {
         Ok(TokenId {
             id,
             kind: TokenKind::Unknown,
+            holders_max: 0,
         })
     }
 
     /// States that a token emitted a transfer of `kind`, log `ordinal`; answers the token as that transfer moves it: by its
     /// own standard, which the first one settles, or by another one.
     pub fn token_emits(&mut self, token: BatchToken, kind: TokenKind, ordinal: u64) -> BatchToken {
+        let block = self.checkpoint.next_block.saturating_sub(1);
         let Some(change) = self.moves.changes.get_mut(token.slot) else {
             return token;
         };
         if change.kind == TokenKind::Unknown {
             change.kind = kind;
             change.first_transfer = Some(ordinal);
+            change.settled_in = block;
+            // Holdings stand under the kind: what is held moves when the batch is rendered.
+            self.bytes += self.moves.room.take(block, change.holders_max) as usize * MOVED_BYTES;
         } else if change.kind != kind {
             change.flags |= MIXED;
         }
@@ -344,8 +379,14 @@ impl Batch {
     }
 
     fn move_of(&mut self, token: BatchToken, account: &Address, flow: Flow) {
-        if !account.is_zero() && self.moves.add(token.slot, token.other, *account, flow) {
-            self.bytes += MOVE_BYTES;
+        if account.is_zero() || !self.moves.add(token.slot, token.other, *account, flow) {
+            return;
+        }
+        self.bytes += MOVE_BYTES;
+        if let Some(change) = self.moves.changes.get_mut(token.slot)
+            && change.kind == TokenKind::Unknown
+        {
+            change.holders_max += 1;
         }
     }
 

@@ -4,7 +4,8 @@ use alloy_primitives::map::HashMap;
 use rocksdb::ReadOptions;
 
 use super::replay::{doubts, pass, replay, settle};
-use super::{Flow, Flows, Passage, TokenChange, TokenMoves};
+use super::unmoved::leave;
+use super::{Flow, Flows, Passage, TokenMoves};
 use crate::codec::amount::{put_amount, read_amount};
 use crate::codec::tokens::{self, MIXED, NEGATIVE, TokenState, WRAPPED};
 use crate::codec::{Corrupt, bytes};
@@ -56,15 +57,15 @@ fn corrupt(table: Table, key: &[u8]) -> impl Fn(Corrupt) -> StoreError + use<'_>
     StoreError::corrupt(table.name(), key)
 }
 
-/// Renders ids, whose owners tell which balances they move, and answers what moved by holder. `tokens_before` is how
-/// many tokens the store knew before the batch.
+/// Renders ids, whose owners tell which balances they move, and answers what moved by holder.
 pub(in crate::store) fn prepare(
     moves: &mut TokenMoves,
     rows: &mut Rows<'_>,
-    tokens_before: u32,
 ) -> Result<Vec<Held>, StoreError> {
+    look_up_states(moves, rows)?;
+    leave(moves, rows.store)?;
     render_ids(moves, rows)?;
-    rename(moves, rows.store, tokens_before)?;
+    rename(moves, rows.store)?;
     let mut held = Vec::with_capacity(moves.balances.len());
     for ((slot, other, holder), mut flows) in moves.balances.drain() {
         let Some(change) = moves.changes.get(slot) else {
@@ -73,13 +74,14 @@ pub(in crate::store) fn prepare(
         if let Flows::Many(many) = &mut flows {
             settle(many);
         }
+        let under = |kind| if change.unmoved { TokenKind::Unknown } else { kind };
         held.push(Held {
             own: other.is_none(),
             holder,
-            kind_before: other.unwrap_or(change.kind_before),
+            kind_before: other.unwrap_or(under(change.kind_before)),
             address: change.address,
             token: change.id,
-            kind: other.unwrap_or(change.kind),
+            kind: other.unwrap_or(under(change.kind)),
             flows,
         });
     }
@@ -88,10 +90,26 @@ pub(in crate::store) fn prepare(
     Ok(held)
 }
 
-/// Holdings stand under the kind of their token: when that becomes known, all of them move.
-fn rename(moves: &mut TokenMoves, store: &Store, tokens_before: u32) -> Result<(), StoreError> {
+/// The tokens that the batch changes, as they are stored.
+fn look_up_states(moves: &mut TokenMoves, rows: &mut Rows<'_>) -> Result<(), StoreError> {
+    let mut changes: Vec<_> = moves.changes.iter_mut().collect();
+    changes.sort_unstable_by_key(|change| change.id);
+    let keys: Vec<[u8; 4]> = changes.iter().map(|change| tokens::token(change.id)).collect();
+    rows.look_up(Table::TokenStates, &keys, |_, place, found| {
+        if let (Some(change), Some(key), Some(bytes)) = (changes.get_mut(place), keys.get(place), found) {
+            let state = TokenState::decode(bytes).map_err(corrupt(Table::TokenStates, key))?;
+            change.unmoved = state.unmoved;
+            change.before = Some(state);
+        }
+        Ok(())
+    })
+}
+
+/// Holdings stand under the kind of their token: when that becomes known, all of them move, unless they are too many.
+fn rename(moves: &mut TokenMoves, store: &Store) -> Result<(), StoreError> {
     for (slot, change) in moves.changes.iter().enumerate() {
-        if change.kind == change.kind_before || change.id >= tokens_before {
+        let held = change.before.is_some_and(|state| state.holders > 0);
+        if change.kind == change.kind_before || change.unmoved || !held {
             continue;
         }
         let name = Table::Holders.name();
@@ -239,19 +257,11 @@ pub(in crate::store) fn render_tokens(
     totals: &TokenTotals,
     rows: &mut Rows<'_>,
 ) -> Result<(), StoreError> {
-    let mut changes: Vec<&TokenChange> = moves.changes.iter().collect();
-    changes.sort_unstable_by_key(|change| change.id);
-    let keys: Vec<[u8; 4]> = changes.iter().map(|change| tokens::token(change.id)).collect();
-    rows.look_up(Table::TokenStates, &keys, |rows, place, found| {
-        let (Some(change), Some(key)) = (changes.get(place), keys.get(place)) else {
-            return Ok(());
-        };
+    for change in &moves.changes {
         let id = &change.id;
-        let mut state = match found {
-            Some(bytes) => TokenState::decode(bytes).map_err(corrupt(Table::TokenStates, key))?,
-            None => TokenState::default(),
-        };
+        let mut state = change.before.unwrap_or_default();
         state.kind = change.kind;
+        state.unmoved = change.unmoved;
         state.first_transfer = state.first_transfer.or(change.first_transfer);
         state.flags |= change.flags | totals.flags.get(id).copied().unwrap_or(0);
         for flow in &change.supply {
@@ -276,12 +286,16 @@ pub(in crate::store) fn render_tokens(
         }
         let holders = totals.holders.get(id).copied().unwrap_or(0);
         state.holders = state.holders.saturating_add_signed(holders);
-        let value = state.encode();
-        if found != Some(&value) {
-            rows.put(Table::TokenStates, key, &value, found)?;
+        let (value, before) = (state.encode(), change.before.map(|state| state.encode()));
+        if before.as_ref() != Some(&value) {
+            let key = tokens::token(*id);
+            rows.put(Table::TokenStates, &key, &value, before.as_deref())?;
         }
-        Ok(())
-    })?;
+        if change.unmoved && !change.before.is_some_and(|state| state.unmoved) {
+            let key = tokens::unmoved(&change.address);
+            rows.put(Table::Holdings, &key, &[state.kind as u8], None)?;
+        }
+    }
     render_buckets(totals, rows)
 }
 
