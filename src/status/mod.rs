@@ -1,18 +1,20 @@
-//! What a chain's sync is doing, shared between the writer and whoever reports it. A leaf: plain
-//! atomics, no knowledge of nodes, stores or HTTP.
+//! What a chain's sync is doing, shared between those who do it and whoever reports it: no knowledge of nodes, stores or HTTP.
 
+mod doing;
 mod tokens;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use tokens::TokenFigures;
 
 use crate::clock;
+use doing::Doing;
 
-/// Progress and health of one chain, written by its sync task and read by the service.
+/// Progress and health of one chain: written by its sync, by who hears its node or follows its writer beside that, and by who asks about
+/// tokens; read by the service.
 ///
-/// Numbers are `u64::MAX` until they are known.
+/// Numbers of blocks are `u64::MAX` until they are known.
 #[derive(Debug)]
 pub struct ChainStatus {
     /// The node's head, and when it was said.
@@ -27,16 +29,9 @@ pub struct ChainStatus {
     reorg_depth_max: AtomicU64,
     verification_failures: AtomicU64,
     node_up: AtomicBool,
-    following: AtomicBool,
-    disk_full: AtomicBool,
-    stopped: AtomicBool,
     finality_broken: AtomicBool,
     contradicted: AtomicBool,
-    troubled: AtomicBool,
-    /// The next block whose traces are fetched after it was stored, and the last one.
-    filling_from: AtomicU64,
-    filling_to: AtomicU64,
-    message: Mutex<String>,
+    doing: Mutex<Doing>,
     tokens: TokenFigures,
     replica: Mutex<Option<ReplicaState>>,
 }
@@ -99,25 +94,14 @@ impl Default for ChainStatus {
             reorg_depth_max: AtomicU64::new(0),
             verification_failures: AtomicU64::new(0),
             node_up: AtomicBool::new(false),
-            following: AtomicBool::new(false),
-            disk_full: AtomicBool::new(false),
-            stopped: AtomicBool::new(false),
             finality_broken: AtomicBool::new(false),
             contradicted: AtomicBool::new(false),
-            troubled: AtomicBool::new(false),
-            filling_from: AtomicU64::new(0),
-            filling_to: AtomicU64::new(u64::MAX),
-            message: Mutex::new(String::new()),
+            doing: Mutex::default(),
             tokens: TokenFigures::default(),
             replica: Mutex::new(None),
         }
     }
 }
-
-/// How what is said of a full disk begins.
-const DISK_FULL: &str = "the disk is full, waiting for room";
-const TIP: &str = "following the tip";
-const BACKFILL: &str = "backfilling";
 
 fn known(value: u64) -> Option<u64> {
     (value != u64::MAX).then_some(value)
@@ -127,6 +111,10 @@ impl ChainStatus {
     /// The node's head as last seen; `None` before the first answer, or when there is no node.
     pub fn node_head(&self) -> Option<u64> {
         Some(self.heard()?.number)
+    }
+
+    fn doing(&self) -> MutexGuard<'_, Doing> {
+        self.doing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn heard(&self) -> Option<HeadWord> {
@@ -234,137 +222,123 @@ impl ChainStatus {
 
     /// Whether backfill is over and the tip is followed block by block.
     pub fn following(&self) -> bool {
-        self.following.load(Ordering::Relaxed)
+        self.doing().following
     }
 
     /// Records whether the tip is followed.
     pub fn set_following(&self, following: bool) {
-        self.following.store(following, Ordering::Relaxed);
+        self.doing().following = following;
     }
 
     /// Records that the tip is followed, and says so.
     pub fn follow_tip(&self) {
-        self.set_following(true);
-        self.troubled.store(false, Ordering::Relaxed);
-        self.set_message(TIP);
+        let mut doing = self.doing();
+        (doing.following, doing.troubled) = (true, false);
+        doing.say(None);
     }
 
     /// Records that there is nothing to store before the `source` comes to block `first`, and says so.
     pub fn await_first(&self, source: &str, first: u64) {
-        self.set_following(false);
-        self.troubled.store(false, Ordering::Relaxed);
-        self.set_message(format!(
+        let mut doing = self.doing();
+        (doing.following, doing.troubled) = (false, false);
+        doing.say(Some(format!(
             "waiting for the {source} to reach block {first}, the first one to store"
-        ));
+        )));
     }
 
     /// Records that many blocks are missing up to the tip, and says so; what keeps the next block away is said on.
     pub fn backfill(&self) {
-        self.set_following(false);
-        self.say_unless_waiting(BACKFILL);
+        let mut doing = self.doing();
+        doing.following = false;
+        doing.say_unless_waiting(None);
     }
 
     /// Records that a few blocks are missing, from `first` to `last`, and says so unless the tip is followed.
     pub fn fetch(&self, first: u64, last: u64) {
-        if !self.following() {
-            self.say_unless_waiting(format!("fetching blocks {first} to {last}"));
+        let mut doing = self.doing();
+        if !doing.following {
+            doing.say_unless_waiting(Some(format!("fetching blocks {first} to {last}")));
         }
     }
 
     /// Records that traces of stored blocks are fetched, from `first` to `last`, and says so.
     pub fn fill(&self, first: u64, last: u64) {
-        self.set_following(false);
-        self.filling_from.store(first, Ordering::Relaxed);
-        self.filling_to.store(last, Ordering::Relaxed);
-        self.say_unless_waiting(self.at_work());
+        let mut doing = self.doing();
+        (doing.following, doing.filling) = (false, Some((first, last)));
+        doing.say_unless_waiting(None);
     }
 
     /// Records that no traces of stored blocks are fetched; where they were, that is not said any more.
     pub fn ends_filling(&self) {
-        if known(self.filling_to.swap(u64::MAX, Ordering::Relaxed)).is_some() {
-            self.say_unless_waiting(self.at_work());
+        let mut doing = self.doing();
+        if doing.filling.take().is_some() {
+            doing.say_unless_waiting(None);
         }
     }
 
     /// The last block whose traces are fetched after it was stored, while they are.
     pub fn filling_to(&self) -> Option<u64> {
-        known(self.filling_to.load(Ordering::Relaxed))
-    }
-
-    /// What keeps the next block away is said on.
-    fn say_unless_waiting(&self, text: impl Into<String>) {
-        if !self.troubled.load(Ordering::Relaxed) && !self.disk_full() {
-            self.set_message(text);
-        }
+        self.doing().filling.map(|(_, last)| last)
     }
 
     /// Says what is waited out, until the sync goes on.
     pub fn trouble(&self, text: impl Into<String>) {
-        self.troubled.store(true, Ordering::Relaxed);
-        self.set_message(text);
+        let mut doing = self.doing();
+        doing.troubled = true;
+        doing.say(Some(text.into()));
     }
 
     /// Whether the sync waits for something to pass, or ended by itself.
     pub fn is_troubled(&self) -> bool {
-        self.troubled.load(Ordering::Relaxed) || self.disk_full() || self.stopped()
+        let doing = self.doing();
+        doing.troubled || doing.disk_full() || doing.stopped
     }
 
     /// Records that the sync goes on after whatever was waited out.
     pub fn went_on(&self) {
-        if self.troubled.swap(false, Ordering::Relaxed) && !self.disk_full() {
-            self.say_on();
+        let mut doing = self.doing();
+        if std::mem::take(&mut doing.troubled) {
+            doing.say_unless_waiting(None);
         }
-    }
-
-    fn say_on(&self) {
-        self.set_message(self.at_work());
-    }
-
-    /// What the sync does while nothing keeps it from that.
-    fn at_work(&self) -> String {
-        if let Some(last) = self.filling_to() {
-            let first = self.filling_from.load(Ordering::Relaxed);
-            return format!(
-                "fetching the traces of blocks {first} to {last}, the head stands still meanwhile"
-            );
-        }
-        let word = if self.following() { TIP } else { BACKFILL };
-        word.to_owned()
     }
 
     /// Whether the sync waits for room on the disk.
     pub fn disk_full(&self) -> bool {
-        self.disk_full.load(Ordering::Relaxed)
+        self.doing().disk_full()
     }
 
     /// Records that the disk is full and says so, with what tells it.
     pub fn wait_for_room(&self, told_by: &dyn std::fmt::Display) {
-        self.disk_full.store(true, Ordering::Relaxed);
-        self.set_message(format!("{DISK_FULL}: {told_by}"));
+        let told_by = told_by.to_string();
+        self.doing().wait_for_room(told_by);
     }
 
     /// Records that the disk is not full.
     pub fn has_room(&self) {
-        if self.disk_full.swap(false, Ordering::Relaxed) && self.message().starts_with(DISK_FULL) {
-            self.say_on();
-        }
+        self.doing().has_room();
+    }
+
+    /// Records whether writing waits for tables that are flushed and merged, and says so until anything else is said.
+    pub fn wait_for_merges(&self, waits: bool) {
+        self.doing().wait_for_merges(waits);
     }
 
     /// Whether the sync ended by itself, for a reason that waiting cannot mend; in a replica, whether its writer says so.
     pub fn stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+        self.doing().stopped
     }
 
     /// Records, in a replica, whether its writer says that the sync ended by itself.
     pub fn set_stopped(&self, stopped: bool) {
-        self.stopped.store(stopped, Ordering::Relaxed);
+        self.doing().stopped = stopped;
     }
 
     /// Records that the sync ended by itself, and says why.
     pub fn stop(&self, reason: &dyn std::fmt::Display) {
-        self.set_following(false);
-        self.stopped.store(true, Ordering::Relaxed);
-        self.set_message(format!("sync stopped: {reason}"));
+        let why = format!("sync stopped: {reason}");
+        let mut doing = self.doing();
+        (doing.following, doing.stopped) = (false, true);
+        doing.say(Some(why));
     }
 
     /// Whether the node named another block where ours is final.
@@ -407,14 +381,12 @@ impl ChainStatus {
 
     /// One sentence on what the sync is doing or why it stopped.
     pub fn message(&self) -> String {
-        self.message.lock().map(|text| text.clone()).unwrap_or_default()
+        self.doing().message()
     }
 
     /// Records that sentence.
     pub fn set_message(&self, text: impl Into<String>) {
-        if let Ok(mut message) = self.message.lock() {
-            *message = text.into();
-        }
+        self.doing().say(Some(text.into()));
     }
 }
 
@@ -431,20 +403,5 @@ mod tests {
                 assert!(status.head_word().is_none_or(|word| word.number == word.at));
             }
         });
-    }
-
-    #[test]
-    fn a_fill_is_told_of_again_after_what_was_waited_out() {
-        let status = ChainStatus::default();
-        let fill = "fetching the traces of blocks 7 to 9, the head stands still meanwhile";
-        status.fill(7, 9);
-        status.trouble("no answer");
-        status.went_on();
-        assert_eq!(status.message(), fill);
-        status.wait_for_room(&"no space");
-        status.has_room();
-        assert_eq!(status.message(), fill);
-        status.ends_filling();
-        assert_eq!((status.message().as_str(), status.filling_to()), (BACKFILL, None));
     }
 }
