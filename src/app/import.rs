@@ -1,6 +1,7 @@
 //! `quarry import chain`: a recorded chain through the same verification, derivation and commit as a
 //! node's blocks. A recording has no reorgs: its blocks are final.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -95,6 +95,9 @@ pub enum AppError {
     /// Anything else that is the user's to mend.
     #[error("{0}")]
     Usage(String),
+    /// A part of the process failed, which is quarry's fault.
+    #[error("{0}")]
+    Died(String),
     /// Options that were not understood: the same command fails again.
     #[error("{0}")]
     NotUnderstood(String),
@@ -110,6 +113,10 @@ impl AppError {
     fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source }
+    }
+
+    fn died(error: &tokio::task::JoinError) -> Self {
+        Self::Died(format!("a worker died: {error}"))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::clock;
 use crate::machine;
 use crate::shutdown::{Shutdown, Trigger, pair};
 use crate::store::Store;
+use crate::tasks;
 
 /// How long files of a bulk load are waited for, and how often they are looked at.
 const MERGING_MAX: Duration = Duration::from_secs(120);
@@ -144,10 +145,9 @@ pub(super) fn fail(sentence: &str) -> u8 {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, AppError> + Send + 'static,
 ) -> Result<T, AppError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => Err(AppError::Usage(format!("a worker died: {error}"))),
-    }
+    tasks::blocking(work)
+        .await
+        .unwrap_or_else(|error| Err(AppError::died(&error)))
 }
 
 /// A shutdown that SIGINT and SIGTERM fire, of which a second one ends the process at once; and SIGHUP, which a terminal sends

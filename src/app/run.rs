@@ -241,7 +241,7 @@ pub(super) async fn run(config: Config) -> Result<(), AppError> {
 }
 
 /// Runs a chain's sync beside the service, and tells of its end where nobody asked for it. An error where not all that it had taken in
-/// is on the disk: that is the service's.
+/// is on the disk, or where a part of it panicked: that is the service's.
 async fn told<T>(chain: Arc<Chain>, sync: impl Future<Output = Result<T, AppError>>) -> Result<(), AppError> {
     let fence = Fence(chain);
     let chain = &fence.0;
@@ -251,6 +251,7 @@ async fn told<T>(chain: Arc<Chain>, sync: impl Future<Output = Result<T, AppErro
     }
     match ended {
         Err(AppError::Sync(error)) if error.is_of_writing() => Err(AppError::Unwritten(chain.name, error)),
+        Err(error @ AppError::Died(_)) => Err(error),
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -281,13 +282,9 @@ impl Drop for Fence {
 async fn outcome_of(mut syncs: JoinSet<Result<(), AppError>>) -> Result<(), AppError> {
     let mut outcome = Ok(());
     while let Some(ended) = syncs.join_next().await {
-        outcome = outcome.and(ended.unwrap_or_else(|error| Err(died(&error))));
+        outcome = outcome.and(ended.unwrap_or_else(|error| Err(AppError::died(&error))));
     }
     outcome
-}
-
-fn died(error: &tokio::task::JoinError) -> AppError {
-    AppError::Usage(format!("a worker died: {error}"))
 }
 
 /// Names the chain in the lines of its sync, where there are others; of whatever level they are.
@@ -339,7 +336,7 @@ pub(super) async fn sync(config: Config, to: SyncTo) -> Result<(), AppError> {
     }
     let mut outcome = Ok(());
     while let Some(ended) = syncs.join_next().await {
-        let (chain, result) = ended.map_err(|error| died(&error))?;
+        let (chain, result) = ended.map_err(|error| AppError::died(&error))?;
         match result {
             Ok(target) => {
                 let view = chain.store().map(|store| store.view());
@@ -402,6 +399,7 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::process;
     use crate::model::{B256, ChainName};
 
     async fn panics() -> Result<(), AppError> {
@@ -428,6 +426,18 @@ mod tests {
         );
         // The other chain is none the worse for it.
         assert_eq!(told(other), (false, String::new()));
+    }
+
+    #[tokio::test]
+    async fn a_part_of_a_sync_that_panics_is_told_of_and_no_clean_end() {
+        let chain = Chain::synced(ChainName::Mainnet, Stated::default());
+        let opens = process::blocking(|| -> Result<(), AppError> { panic!("what nobody thought of") });
+        let ended = told(Arc::clone(&chain), opens).await.unwrap_err();
+        assert!(
+            matches!(&ended, AppError::Died(why) if why.starts_with("a worker died: ")),
+            "{ended}"
+        );
+        assert!(chain.status.as_ref().unwrap().stopped());
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@ use super::AppError;
 use super::chains::Chain;
 use super::files;
 use super::hearing::keep_hearing;
+use super::process::blocking;
 use crate::cli::StoreArgs;
 use crate::config::{BackfillMemory, ChainConfig, Config};
 use crate::enquiry::{Enquirer, EnquiryOptions};
@@ -350,14 +351,12 @@ impl Supervisor {
         let (mut open, start) = (self.open.clone(), self.settings.start_block);
         // What a new store remembers, so that it is served by the rules that it is filled by.
         open.static_rewards = stated_rewards(self.chain.static_rewards(), self.genesis.as_ref());
-        let opened = tasks::blocking(move || {
+        let opened = blocking(move || {
             let store = Store::open_or_create(&open, chain_id, hash, start)?;
             let observed = Observed::open_with_room(store.directory(), &store.identity(), false)?;
-            Ok::<_, StoreError>((store, observed))
+            Ok((store, observed))
         });
-        let (store, observed) = opened
-            .await
-            .map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
+        let (store, observed) = opened.await?;
         self.chain.set_store(Arc::clone(&store), observed);
         Ok(store)
     }

@@ -91,6 +91,12 @@ pub enum ServiceError {
     /// What was configured does not go together.
     #[error("{0}")]
     Config(String),
+    /// The sync of the chain that was waited for ended; [`Service::stop`] tells of it in typed form.
+    #[error("{0}")]
+    Stopped(String),
+    /// A part of the service panicked.
+    #[error("a worker died: {0}")]
+    Died(String),
     /// The service is stopping.
     #[error("the service is stopping")]
     Stopping,
@@ -105,6 +111,10 @@ impl Drop for Fence {
             status.stop(&"the source of blocks panicked");
         }
     }
+}
+
+fn died(error: &tokio::task::JoinError) -> ServiceError {
+    ServiceError::Died(error.to_string())
 }
 
 /// How often [`Service::reached`] looks.
@@ -229,7 +239,7 @@ impl Service {
                 return Err(ServiceError::Stopping);
             }
             if status.stopped() {
-                return Err(ServiceError::Config(status.message()));
+                return Err(ServiceError::Stopped(status.message()));
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -272,9 +282,7 @@ impl Service {
         self.trigger.fire();
         let mut outcome = Ok(());
         while let Some(ended) = self.syncs.join_next().await {
-            let ended =
-                ended.unwrap_or_else(|died| Err(ServiceError::Config(format!("a worker died: {died}"))));
-            outcome = outcome.and(ended);
+            outcome = outcome.and(ended.unwrap_or_else(|error| Err(died(&error))));
         }
         outcome
     }
@@ -313,8 +321,7 @@ async fn open(
         let observed = Observed::open(store.directory(), &store.identity(), !is_synced);
         Ok::<_, StoreError>((store, observed))
     });
-    let died = |error: tokio::task::JoinError| ServiceError::Config(format!("a worker died: {error}"));
-    let (store, observed) = opened.await.map_err(died)??;
+    let (store, observed) = opened.await.map_err(|error| died(&error))??;
     let rewards = Stated::of_rewards(stated.clone());
     let chain = Chain::embedded(wanted.name, is_synced, wanted.upstream.clone(), rewards);
     chain.set_store(Arc::clone(&store), observed);
