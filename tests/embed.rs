@@ -11,6 +11,8 @@
 mod example;
 #[path = "embed/feed.rs"]
 mod feed;
+#[path = "embed/pulse.rs"]
+mod pulse;
 #[path = "embed/rewards.rs"]
 mod rewards;
 #[path = "support/scratch.rs"]

@@ -22,6 +22,7 @@ mod manual;
 mod notify;
 mod process;
 mod progress;
+mod pulse;
 mod replica;
 mod run;
 pub mod service;

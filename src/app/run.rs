@@ -14,7 +14,7 @@ use super::front::front;
 use super::notify::{keep_alive, notify};
 use super::process::{merged, on_signals, say};
 use super::supervisor::{Supervisor, load_genesis, open_options, open_served};
-use super::{AppError, progress};
+use super::{AppError, progress, pulse};
 use crate::api::Settings;
 use crate::cli::SyncTo;
 use crate::config::{BackfillMemory, ChainConfig, Config, ServiceConfig};
@@ -227,7 +227,7 @@ pub(super) async fn run(config: Config) -> Result<(), AppError> {
     let (mut watchers, mut syncs) = (JoinSet::new(), JoinSet::new());
     for supervisor in supervisors {
         let chain = Arc::clone(&supervisor.chain);
-        watchers.spawn(progress::watch(Arc::clone(&chain), shutdown.clone()));
+        watch(&mut watchers, &chain, &shutdown);
         let shutdown = shutdown.clone();
         let span = span_of(&chain, chains.len());
         syncs.spawn(told(chain, supervisor.run(shutdown)).instrument(span));
@@ -287,6 +287,12 @@ async fn outcome_of(mut syncs: JoinSet<Result<(), AppError>>) -> Result<(), AppE
     outcome
 }
 
+/// Keeps and shows how far a chain is.
+fn watch(watchers: &mut JoinSet<()>, chain: &Arc<Chain>, shutdown: &Shutdown) {
+    watchers.spawn(pulse::keep(Arc::clone(chain), shutdown.clone()));
+    watchers.spawn(progress::watch(Arc::clone(chain), shutdown.clone()));
+}
+
 /// Names the chain in the lines of its sync, where there are others; of whatever level they are.
 fn span_of(chain: &Chain, several: usize) -> tracing::Span {
     if several > 1 {
@@ -329,7 +335,7 @@ pub(super) async fn sync(config: Config, to: SyncTo) -> Result<(), AppError> {
     for supervisor in supervisors {
         let chain = Arc::clone(&supervisor.chain);
         let span = span_of(&chain, several);
-        watchers.spawn(progress::watch(Arc::clone(&chain), shutdown.clone()));
+        watch(&mut watchers, &chain, &shutdown);
         let shutdown = shutdown.clone();
         let sync = async move { (Arc::clone(&chain), Box::pin(supervisor.run(shutdown)).await) };
         syncs.spawn(sync.instrument(span));

@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
 
-use crate::clock;
-
 /// How a writer stood when it wrote.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Heartbeat {
     /// When, Unix seconds.
     pub time: f64,
@@ -31,40 +29,23 @@ const UP: &str = "up";
 const DOWN: &str = "down";
 const STOPPED: &str = "stopped";
 const GOES_ON: &str = "on";
+const UNTOLD: &str = "-";
 
 fn path(store: &Path) -> PathBuf {
     store.join("writer.beat")
 }
 
 fn word(number: Option<u64>) -> String {
-    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
+    number.map_or_else(|| UNTOLD.to_owned(), |number| number.to_string())
 }
 
 impl Heartbeat {
-    /// Writes it beside a store, in one piece; `node` is its head as last heard of, and when, `safe` its block of that name, `node_up`
-    /// whether it answers; `stopped` is whether the sync ended by itself. Words are added at the end only: an earlier version reads those that it
-    /// knows. A disk that has no room for it is no reason for anything; answers whether the directory is there at all.
-    pub fn write(
-        store: &Path,
-        indexed: Option<u64>,
-        node: Option<(u64, u64)>,
-        safe: Option<u64>,
-        node_up: bool,
-        stopped: bool,
-    ) -> bool {
-        let time = clock::unix_seconds(clock::wall());
-        let (node_head, node_heard) = node.unzip();
-        let text = format!(
-            "{time:.3} {} {} {} {} {} {}\n",
-            word(indexed),
-            word(node_head),
-            word(node_heard),
-            word(safe),
-            if node_up { UP } else { DOWN },
-            if stopped { STOPPED } else { GOES_ON }
-        );
+    /// Writes it beside a store, in one piece. A disk that has no room for it is no reason for anything; answers whether the directory is
+    /// there at all.
+    #[must_use]
+    pub fn write(&self, store: &Path) -> bool {
         let (to, from) = (path(store), store.join("writer.beat.new"));
-        match std::fs::write(&from, text) {
+        match std::fs::write(&from, self.render()) {
             Ok(()) => {
                 let _ = std::fs::rename(from, to);
                 true
@@ -82,7 +63,28 @@ impl Heartbeat {
     /// Reads what the writer of a store said last; `None` where none ever did.
     #[must_use]
     pub fn read(store: &Path) -> Option<Self> {
-        let text = std::fs::read_to_string(path(store)).ok()?;
+        Self::parse(&std::fs::read_to_string(path(store)).ok()?)
+    }
+
+    /// Words are added at the end only: an earlier version reads those that it knows.
+    fn render(&self) -> String {
+        format!(
+            "{:.3} {} {} {} {} {} {}\n",
+            self.time,
+            word(self.indexed),
+            word(self.node_head),
+            word(self.node_heard),
+            word(self.safe),
+            match self.node_up {
+                Some(true) => UP,
+                Some(false) => DOWN,
+                None => UNTOLD,
+            },
+            if self.stopped { STOPPED } else { GOES_ON }
+        )
+    }
+
+    fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
         let beat = Self {
             time: words.next()?.parse().ok()?,
@@ -122,27 +124,34 @@ mod tests {
     fn what_is_written_is_read() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(Heartbeat::read(home.path()), None);
-        let gone = home.path().join("gone");
-        assert!(!Heartbeat::write(&gone, Some(7), None, None, true, false));
-        assert!(Heartbeat::write(home.path(), Some(7), None, None, false, true));
-        let beat = Heartbeat::read(home.path()).unwrap();
-        assert_eq!(
-            (beat.indexed, beat.node_head, beat.node_heard),
-            (Some(7), None, None)
-        );
-        assert_eq!((beat.node_up, beat.stopped), (Some(false), true));
-        assert!(beat.time > 1e9);
+        let beat = Heartbeat {
+            time: 1.5,
+            indexed: Some(7),
+            node_up: Some(false),
+            stopped: true,
+            ..Heartbeat::default()
+        };
+        assert!(!beat.write(&home.path().join("gone")));
+        assert!(beat.write(home.path()));
+        assert_eq!(Heartbeat::read(home.path()), Some(beat));
+        assert_eq!(beat.render(), "1.500 7 - - - down stopped\n");
         assert_eq!(
             [9, 8, 7, 0].map(|next| beat.lost(next)),
             [None, None, Some((7, 7)), Some((0, 7))]
         );
-        Heartbeat::write(home.path(), None, Some((9, 1234)), Some(8), true, false);
-        let beat = Heartbeat::read(home.path()).unwrap();
-        assert_eq!(
-            (beat.indexed, beat.node_head, beat.node_heard, beat.safe),
-            (None, Some(9), Some(1234), Some(8))
-        );
-        assert_eq!((beat.node_up, beat.stopped), (Some(true), false));
+        let beat = Heartbeat {
+            time: 2.25,
+            node_head: Some(9),
+            node_heard: Some(1234),
+            safe: Some(8),
+            node_up: Some(true),
+            ..Heartbeat::default()
+        };
+        assert_eq!(beat.render(), "2.250 - 9 1234 8 up on\n");
+        for node_up in [beat.node_up, None] {
+            let beat = Heartbeat { node_up, ..beat };
+            assert_eq!(Heartbeat::parse(&beat.render()), Some(beat));
+        }
         // What older versions wrote; and what a newer one may.
         std::fs::write(path(home.path()), "1.5 7 9 1234 8\n").unwrap();
         let of_before = Heartbeat::read(home.path()).unwrap();

@@ -141,14 +141,15 @@ fn a_store_that_is_only_served_knows_how_far_its_node_was() {
     let (head, told) = ask(&[0, 1, 100, 101]);
     assert_eq!(told, [200, 404, 404, 404]);
     // A process that followed a node ended before it had all of it.
-    Heartbeat::write(
-        &data.path().join("mainnet"),
-        Some(head),
-        Some((head + 100, 1)),
-        None,
-        true,
-        false,
-    );
+    let beat = Heartbeat {
+        time: 1.0,
+        indexed: Some(head),
+        node_head: Some(head + 100),
+        node_heard: Some(1),
+        node_up: Some(true),
+        ..Heartbeat::default()
+    };
+    assert!(beat.write(&data.path().join("mainnet")));
     assert_eq!(ask(&[0, 1, 100, 101]).1, [200, 503, 503, 404]);
 }
 

@@ -53,6 +53,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::chains::{Chain, Registry, Stated};
+use super::pulse;
 use super::supervisor::{rules_of, stated_rewards};
 use crate::api::Chains as _;
 use crate::app::front::front;
@@ -128,6 +129,7 @@ pub struct Service {
     front: Arc<Mounts>,
     limits: Limits,
     syncs: JoinSet<Result<(), ServiceError>>,
+    pulses: JoinSet<()>,
     trigger: Trigger,
     shutdown: Shutdown,
 }
@@ -149,7 +151,8 @@ impl Service {
     /// When a store cannot be opened, is of another chain, or is being written by another process.
     pub async fn start(config: ServiceConfig) -> Result<Self, ServiceError> {
         let (trigger, shutdown) = shutdown::pair();
-        let (mut chains, mut syncs) = (Vec::<Arc<Chain>>::new(), JoinSet::new());
+        let mut chains = Vec::<Arc<Chain>>::new();
+        let (mut syncs, mut pulses) = (JoinSet::new(), JoinSet::new());
         for wanted in &config.chains {
             if chains.iter().any(|chain| chain.name == wanted.name) {
                 let text = format!("chain {} is configured twice", wanted.name);
@@ -157,6 +160,7 @@ impl Service {
             }
             let (chain, follower) = open(&config, wanted.clone(), &shutdown).await?;
             if let Some(follower) = follower {
+                pulses.spawn(pulse::keep(Arc::clone(&chain), shutdown.clone()));
                 let (name, shutdown) = (wanted.name, shutdown.clone());
                 let fence = Fence(chain.status.clone());
                 syncs.spawn(async move {
@@ -183,6 +187,7 @@ impl Service {
             front,
             limits: config.limits,
             syncs,
+            pulses,
             trigger,
             shutdown,
         })
@@ -284,6 +289,8 @@ impl Service {
         while let Some(ended) = self.syncs.join_next().await {
             outcome = outcome.and(ended.unwrap_or_else(|error| Err(died(&error))));
         }
+        // They hold the stores.
+        while self.pulses.join_next().await.is_some() {}
         outcome
     }
 }
