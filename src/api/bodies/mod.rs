@@ -233,7 +233,12 @@ const READY_CHAIN: &[Field] = &[
         "The node's head; `null` without a node.",
     )
     .or_null(),
-    field("lag", Form::Integer, "Blocks between the two.").or_null(),
+    field(
+        "lag",
+        Form::Integer,
+        "Blocks between the two; `null` before the first block.",
+    )
+    .or_null(),
 ];
 
 /// `/openapi.json`; what else it has is said by OpenAPI.
@@ -350,7 +355,12 @@ const STATUS_CHAIN: &[Field] = &[
     field("indexed", Form::Integer, "Last indexed block.").or_null(),
     field("indexedHash", Form::Hash, "Its hash.").or_null(),
     field("finalized", Form::Integer, "Last final block.").or_null(),
-    field("lag", Form::Integer, "Blocks to the node's head.").or_null(),
+    field(
+        "lag",
+        Form::Integer,
+        "Blocks to the node's head; before the first block all that are to be stored.",
+    )
+    .or_null(),
     field(
         "rate",
         Form::Number,
