@@ -158,7 +158,9 @@ where
     F: Future<Output = Result<Option<B256>, SyncError>>,
 {
     let next = view.checkpoint().next_block;
-    let mut stored = view.head().and_then(|ours| ours.number.checked_sub(depth));
+    // A store may begin above it.
+    let below = view.head().and_then(|ours| ours.number.checked_sub(depth));
+    let mut stored = below.filter(|&number| number >= view.first_block());
     let (mut coming, mut unbelieved) = (None, None);
     match named {
         Some(Named { number, hash }) if (view.first_block()..next).contains(&number) => {

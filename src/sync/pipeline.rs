@@ -21,7 +21,8 @@ use crate::shutdown::Shutdown;
 use crate::store::{Batch, StoreError, Writer};
 use crate::tasks;
 
-/// A batch is committed after this long even when it is small, so that progress shows.
+/// A batch is committed after this long even when it is small, so that progress shows, once the writer has to wait for blocks. While they
+/// are ready it ends by its size.
 const BATCH_AGE_MAX: Duration = Duration::from_secs(5);
 /// Verified bundles that wait for the writer.
 const WAITING_MAX: usize = 4;

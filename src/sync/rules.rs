@@ -37,7 +37,7 @@ impl ChainRules {
         let accounts = genesis.map_or(&[][..], |genesis| &genesis.accounts);
         let nonces = NonceRules {
             chain_id,
-            // A fork schedule that names none of the early forks is that of a chain that began after them.
+            // A schedule that names neither this fork nor a later one is that of a chain which never comes to it.
             spurious_dragon_block: forks.map(|forks| forks.spurious_dragon.unwrap_or(u64::MAX)),
             cancun_time: forks.and_then(|forks| forks.cancun_time),
             genesis_nonces: accounts

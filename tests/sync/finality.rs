@@ -52,6 +52,23 @@ async fn a_head_too_high_makes_nothing_final_by_depth() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_block_before_the_first_one_becomes_final_for_nobody() {
+    let mut rig = without_tags(305, 10);
+    rig.first_block = 40;
+    rig.fake.mine(45);
+    rig.start().await;
+    rig.check("before").await;
+    asked(&rig, "eth_blockNumber", 3).await;
+    assert_eq!(rig.store().view().finalized(), None);
+    assert_eq!(rig.status().finalized(), None);
+    rig.fake.mine(10);
+    rig.check("after").await;
+    until("finality by depth", || rig.status().finalized() == Some(45)).await;
+    assert_eq!(rig.store().view().finalized(), Some(45));
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_head_too_high_makes_nothing_final_beside_tags() {
     let mut rig = Rig::new(302);
     rig.fake.mine(60);
