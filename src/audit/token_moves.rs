@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use alloy_primitives::map::AddressMap;
+use alloy_primitives::map::{AddressMap, HashMap};
 
 use super::Audit;
 use super::sums::{Sums, fingerprint, weighed};
@@ -194,6 +194,7 @@ impl Moves {
                 Some((ordinal, log, event))
             });
             let events: Vec<(u64, &Log, TokenEvent<'_>)> = events.collect();
+            let mut twins = Twins::of(&events);
             for (ordinal, log, event) in &events {
                 let Some(token) = known.token(view, &log.address)? else {
                     continue;
@@ -202,7 +203,7 @@ impl Moves {
                     seen.event(*ordinal, event);
                 }
                 if token.is_plain {
-                    self.event(block, token, (*log, event), &events);
+                    self.event(block, token, (*log, event), &mut twins);
                 }
             }
         }
@@ -215,7 +216,7 @@ impl Moves {
         block: u64,
         Token { id: token, kind, .. }: Token,
         (log, event): (&Log, &TokenEvent<'_>),
-        events: &[(u64, &Log, TokenEvent<'_>)],
+        twins: &mut Twins,
     ) {
         let sums = &self.sums;
         let moved = |from: &Address, to: &Address, value: U256| {
@@ -242,10 +243,12 @@ impl Moves {
             TokenEvent::Multi { from, to, items } if kind == TokenKind::Erc1155 => {
                 items.iter().for_each(|(_, value)| moved(from, to, value));
             }
-            TokenEvent::Deposit { account, value } if !told(events, log, account, *value, true) => {
+            TokenEvent::Deposit { account, value } if !twins.tells(&log.address, account, *value, true) => {
                 moved(&Address::ZERO, account, *value);
             }
-            TokenEvent::Withdrawal { account, value } if !told(events, log, account, *value, false) => {
+            TokenEvent::Withdrawal { account, value }
+                if !twins.tells(&log.address, account, *value, false) =>
+            {
                 // What is unwrapped was minted no more.
                 sums.take(block, change(token, &MINTED, *value));
                 if !account.is_zero() {
@@ -257,37 +260,34 @@ impl Moves {
     }
 }
 
-/// Whether a transfer from or to the zero address tells of a deposit or withdrawal: the n-th of equal ones by the
-/// n-th of equal transfers.
-fn told(
-    events: &[(u64, &Log, TokenEvent<'_>)],
-    of: &Log,
-    account: &Address,
-    value: U256,
-    minted: bool,
-) -> bool {
-    let own = || events.iter().filter(|(_, log, _)| log.address == of.address);
-    let transfers = own().filter(|(.., event)| match event {
-        TokenEvent::Fungible {
-            from,
-            to,
-            value: moved,
-        } if *moved == value => {
-            (minted && from.is_zero() && to == account) || (!minted && to.is_zero() && from == account)
+/// Transfers of a transaction from and to the zero address that tell of a deposit or withdrawal each: by token, account and value, and
+/// whether units came. The n-th of equal ones is told by the n-th of equal transfers.
+#[derive(Default)]
+struct Twins(HashMap<(Address, Address, U256, bool), u64>);
+
+impl Twins {
+    fn of(events: &[(u64, &Log, TokenEvent<'_>)]) -> Self {
+        let mut twins = Self::default();
+        for (_, log, event) in events {
+            let TokenEvent::Fungible { from, to, value } = event else {
+                continue;
+            };
+            for (zero, account, came) in [(from, to, true), (to, from, false)] {
+                if zero.is_zero() {
+                    *twins.0.entry((log.address, *account, *value, came)).or_default() += 1;
+                }
+            }
         }
-        _ => false,
-    });
-    let before = own().take_while(|(_, log, _)| !std::ptr::eq(*log, of));
-    let wraps = before.filter(|(.., event)| match event {
-        TokenEvent::Deposit {
-            account: other,
-            value: moved,
-        } => minted && other == account && *moved == value,
-        TokenEvent::Withdrawal {
-            account: other,
-            value: moved,
-        } => !minted && other == account && *moved == value,
-        _ => false,
-    });
-    wraps.count() < transfers.count()
+        twins
+    }
+
+    /// Whether a transfer tells of the next deposit or withdrawal like this.
+    fn tells(&mut self, token: &Address, account: &Address, value: U256, came: bool) -> bool {
+        let left = self.0.get_mut(&(*token, *account, value, came));
+        left.is_some_and(|left| {
+            let tells = *left > 0;
+            *left = left.saturating_sub(1);
+            tells
+        })
+    }
 }
