@@ -28,8 +28,6 @@ pub(super) struct Chain {
     imported: RwLock<Option<Arc<Imported>>>,
     /// Of a chain that is only served: what the last process said that wrote the store.
     heard: Option<Heartbeat>,
-    /// Whether it follows another process, and has no node to ask.
-    replica: bool,
     node: RwLock<Option<Node>>,
     /// Answers in the place of a node.
     stand_in: Option<Arc<dyn Upstream>>,
@@ -112,7 +110,6 @@ impl Chain {
     ) -> Arc<Self> {
         let chain = Self {
             status: Some(Arc::new(ChainStatus::default())),
-            replica: true,
             ..Self::new(name, stated)
         };
         chain.set_store(store, observed);
@@ -165,7 +162,6 @@ impl Chain {
             observed: RwLock::default(),
             imported: RwLock::default(),
             heard: None,
-            replica: false,
             node: RwLock::default(),
             stand_in: None,
             asks: false,
@@ -275,10 +271,9 @@ impl Chains for Registry {
     fn reader(&self, name: ChainName) -> Option<Reader> {
         let chain = self.get(name)?;
         let view = chain.store()?.view();
-        let facts = chain.observed().map(|observed| {
-            let asks = chain.asks && !chain.replica;
-            ObservedFacts::new(observed, Arc::clone(&view), asks)
-        });
+        let facts = chain
+            .observed()
+            .map(|observed| ObservedFacts::new(observed, Arc::clone(&view), chain.asks));
         let reader = match &chain.stated.static_rewards {
             Some(stated) => Reader::with_rewards(view, Arc::clone(stated)),
             None => Reader::new(view),
