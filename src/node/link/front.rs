@@ -49,6 +49,7 @@ impl Front {
 
     /// Hands a message on; `false` where the connection is to be given up: it is none, or an error of nobody knows which request.
     pub(super) fn deliver(&mut self, message: &str) -> bool {
+        self.life.message();
         match serde_json::from_str(message) {
             Err(_)
             | Ok(PubSubItem::Response(Response {

@@ -35,13 +35,13 @@ impl PubSubConnect for Ipc {
         let stream = stream.map_err(told)?;
         let (handle, interface) = ConnectionHandle::new();
         let front = Front::new(interface, Arc::clone(&self.life));
-        tokio::spawn(converse(stream, front, self.bytes_max));
+        tokio::spawn(converse(stream, front, Arc::clone(&self.life), self.bytes_max));
         Ok(handle)
     }
 }
 
 /// Carries requests and messages until either side has gone.
-async fn converse(stream: UnixStream, mut front: Front, bytes_max: usize) {
+async fn converse(stream: UnixStream, mut front: Front, life: Arc<Life>, bytes_max: usize) {
     let (mut reader, mut writer) = stream.into_split();
     let mut buffer = Vec::new();
     let mut scan = Scan::default();
@@ -60,6 +60,9 @@ async fn converse(stream: UnixStream, mut front: Front, bytes_max: usize) {
                 let is_open = read.is_ok_and(|bytes| 0 < bytes);
                 if !is_open || !deliver(&mut buffer, &mut scan, &mut front) || bytes_max < buffer.len() {
                     break true;
+                }
+                if scan.is_within() {
+                    life.bytes();
                 }
             }
         }
@@ -84,16 +87,20 @@ fn deliver(buffer: &mut Vec<u8>, scan: &mut Scan, front: &mut Front) -> bool {
         buffer.shrink_to(KEPT_BYTES_MAX);
         scan.at -= start;
     }
-    true
+    !scan.is_broken
 }
 
-/// Where in a stream of JSON objects the next one ends. Each byte is looked at once, in whatever pieces it comes.
+/// Where in a stream of JSON objects the next one ends. Each byte is looked at once, in whatever pieces it comes. One that is broken off is noticed
+/// by what no JSON has, soon after the next one begins in the middle of it: its end never comes.
 #[derive(Debug, Default)]
 struct Scan {
     at: usize,
     depth: usize,
     in_string: bool,
     escaped: bool,
+    /// The last byte outside strings that is no blank; of a string its quote.
+    last: u8,
+    is_broken: bool,
 }
 
 impl Scan {
@@ -103,19 +110,41 @@ impl Scan {
             match byte {
                 _ if self.escaped => self.escaped = false,
                 b'\\' if self.in_string => self.escaped = true,
-                b'"' => self.in_string = !self.in_string,
-                _ if self.in_string => {}
-                b'{' | b'[' => self.depth += 1,
-                b'}' | b']' => {
-                    self.depth = self.depth.saturating_sub(1);
-                    if self.depth == 0 {
-                        return Some(self.at);
+                b'"' if self.in_string => self.in_string = false,
+                _ if self.in_string || byte.is_ascii_whitespace() => {}
+                &byte => {
+                    self.is_broken |= !self.may_come(byte);
+                    self.last = byte;
+                    match byte {
+                        b'"' => self.in_string = true,
+                        b'{' | b'[' => self.depth += 1,
+                        b'}' | b']' => {
+                            self.depth = self.depth.saturating_sub(1);
+                            if self.depth == 0 {
+                                return Some(self.at);
+                            }
+                        }
+                        _ => {}
                     }
                 }
-                _ => {}
             }
         }
         None
+    }
+
+    /// Whether an object began that has not ended.
+    const fn is_within(&self) -> bool {
+        0 < self.depth
+    }
+
+    /// Whether JSON may go on with this byte.
+    const fn may_come(&self, byte: u8) -> bool {
+        match (self.last, byte) {
+            _ if !self.is_within() => true,
+            (b'"', _) => matches!(byte, b':' | b',' | b'}' | b']'),
+            (_, b'{' | b'[') => matches!(self.last, b':' | b',' | b'['),
+            _ => true,
+        }
     }
 }
 
@@ -168,6 +197,23 @@ mod tests {
                 }
             }
             assert_eq!(found, messages, "in pieces of {piece}");
+            assert!(!scan.is_broken && !scan.is_within());
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_broken_off_is_noticed_by_the_next_ones() {
+        let broken = r#"{"id":1, "result":[{"a\\\"":"0x{", "b":true}, [null, 0.5], {}]}"#;
+        for next in [
+            r#"{"jsonrpc":"2.0","id":2,"result":"0x7"}"#,
+            r#"{"id":2, "result":[{}]}"#,
+        ] {
+            for end in 1..broken.len() {
+                let text = [&broken[..end], next, next].concat();
+                let mut scan = Scan::default();
+                while scan.end(text.as_bytes()).is_some() {}
+                assert!(scan.is_broken, "{text}");
+            }
         }
     }
 }

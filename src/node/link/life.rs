@@ -45,6 +45,14 @@ impl Life {
         self.state().begun = None;
     }
 
+    /// With the last of them a control frame was whole, which comes between messages, or between the fragments of one: it is short, so that what
+    /// came before those bytes is of a message.
+    pub(super) fn control(&self) {
+        let mut state = self.state();
+        let last = state.last;
+        state.begun.take_if(|begun| *begun == last);
+    }
+
     /// Somebody waited for a message that was whole.
     pub(super) fn take(&self) {
         self.state().taken += 1;
@@ -79,5 +87,41 @@ impl Life {
     /// Why it was given up.
     pub(super) fn end(&self) -> Option<String> {
         self.state().end.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    /// Bytes that came at two different times.
+    fn bytes(life: &Life) {
+        let before = life.state().last;
+        while clock::now() == before {
+            std::hint::spin_loop();
+        }
+        life.bytes();
+    }
+
+    #[test]
+    fn a_control_frame_is_no_message_and_ends_none() {
+        let life = Life::new();
+        for _ in 0..3 {
+            bytes(&life);
+            life.control();
+            assert!(!life.is_receiving(HOUR, HOUR), "a pong alone");
+        }
+        bytes(&life);
+        for _ in 0..3 {
+            assert!(life.is_receiving(HOUR, HOUR), "a fragment");
+            bytes(&life);
+            life.control();
+            assert!(life.is_receiving(HOUR, HOUR), "a pong behind it");
+        }
+        assert!(!life.is_receiving(HOUR, Duration::ZERO), "not without end");
+        life.message();
+        assert!(!life.is_receiving(HOUR, HOUR), "it was whole");
     }
 }

@@ -93,14 +93,14 @@ async fn converse(
                 Some(request) => socket.send(Message::text(request.get())).await.is_ok(),
                 None => break false,
             },
-            message = socket.next() => {
-                life.message();
-                match message {
-                    Some(Ok(Message::Text(text))) => front.deliver(&text),
-                    Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => true,
-                    Some(Ok(Message::Binary(_) | Message::Close(_)) | Err(_)) | None => false,
+            message = socket.next() => match message {
+                Some(Ok(Message::Text(text))) => front.deliver(&text),
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {
+                    life.control();
+                    true
                 }
-            }
+                Some(Ok(Message::Binary(_) | Message::Close(_)) | Err(_)) | None => false,
+            },
             _ = pings.tick() => {
                 life.silent_for() < silence_max && socket.send(Message::Ping(Vec::new().into())).await.is_ok()
             }
