@@ -147,6 +147,8 @@ impl Node {
             receipts,
             traces,
         };
+        // Not always the one that was tried first.
+        let answered = answers.traces.as_ref().map_or(method, |&(answered, _)| answered);
         let mut bytes = answers.bytes();
         let has_traces = method != TraceMethod::None;
         let parsed = off_thread(bytes, move || answers.parse(has_traces)).await?;
@@ -160,7 +162,7 @@ impl Node {
             bytes += self.add_receipts(reserved, &mut bundle).await?;
         }
         wire::settle(&mut bundle, &untold)
-            .map_err(|error| Failure::Content(NodeError::of_wire(method.as_str(), number, error)))?;
+            .map_err(|error| Failure::Content(NodeError::of_wire(answered.as_str(), number, error)))?;
         bytes += self.add_uncles(&mut bundle.block).await?;
         Ok(Fetched { bundle, bytes })
     }

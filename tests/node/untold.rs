@@ -138,14 +138,61 @@ fn a_transaction_without_gas_that_failed_did_not_pay() {
             gas: 0,
             ..alone(&bundle)
         };
-        for told in [json!([]), json!([{"result": null}])] {
-            assert_eq!(frames(bundle.clone(), &told), Ok(vec![expected.clone()]));
+        let stop =
+            json!({"type": "STOP", "from": Address::ZERO, "gas": "0x0", "gasUsed": "0x0", "input": "0x"});
+        for told in [
+            json!([]),
+            json!([{"result": null}]),
+            json!([{"result": stop.clone()}]),
+        ] {
+            assert_eq!(
+                frames(bundle.clone(), &told),
+                Ok(vec![expected.clone()]),
+                "{told}"
+            );
         }
+        // It ran something: that is not what the word is for.
+        let mut nested = json!([{"result": stop}]);
+        nested[0]["result"]["calls"] =
+            json!([{"type": "CALL", "from": Address::ZERO, "to": Address::with_last_byte(0xcc)}]);
+        assert_eq!(frames(bundle.clone(), &nested).is_ok(), !succeeded);
         let told = wire::told_traces("[]", &bundle.block).unwrap();
         bundle.traces = Some(told.traces);
         wire::settle(&mut bundle, &told.untold).unwrap();
         assert_eq!(bundle.traces.unwrap()[0].frames, [expected]);
     }
+}
+
+/// A node may take the traces of a block by its number alone, as another behind a balancer lacks the method for the hash.
+#[tokio::test]
+async fn what_is_refused_is_named_by_the_method_that_told_it() {
+    let fake = FakeNode::start(35);
+    fake.mine(30);
+    let runs_code = |bundle: &&Bundle| bundle.receipts.iter().any(|receipt| 50_000 < receipt.gas_used);
+    let bundles = fake.bundles();
+    let number = bundles.iter().find(runs_code).expect("a call").block.number();
+    fake.set_methods(Methods {
+        trace_block: false,
+        ..Methods::default()
+    });
+    let (node, capabilities) = ready(&fake).await;
+    assert_eq!(capabilities.traces, TraceMethod::DebugByHash);
+    fake.fault(
+        Fault::Refuses("debug_traceBlockByHash", -32601, "method not found"),
+        u64::MAX,
+    );
+    fake.fault(Fault::Untraced, u64::MAX);
+    let error = node
+        .bundle(number, &capabilities)
+        .await
+        .map(drop)
+        .unwrap_err()
+        .to_string();
+    let expected = [
+        "debug_traceBlockByNumber",
+        "not traced: field `result` is missing",
+    ];
+    assert!(expected.iter().all(|word| error.contains(word)), "{error}");
 }
 
 /// Of a node, however it tells receipts, and of a recording; with nothing believed that can be checked.

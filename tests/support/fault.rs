@@ -113,6 +113,8 @@ pub enum Fault {
     BlockOneForZero,
     /// The call tracer says of transactions that failed that the machine was never entered, as of failed deposits on the OP Stack.
     NeverEntered,
+    /// The call tracer has no result of any transaction of a block that is asked for by its number.
+    Untraced,
     /// Traces do not state their block.
     BareTraces,
     /// Top calls are not those of their transactions.
@@ -172,6 +174,7 @@ impl Fault {
                 method == "eth_getBlockByNumber" && render::number(&params[0]) == Some(0)
             }
             Self::NeverEntered => method.starts_with("debug_traceBlock"),
+            Self::Untraced => method == "debug_traceBlockByNumber",
             Self::TwinTraces => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
             Self::TagStatus(_) => params[0] == "finalized" || params[0] == "safe",
             Self::TwinBlock | Self::NoIdentity => method == "eth_getBlockByNumber" && params[1] == false,
@@ -265,6 +268,11 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
                     entry["result"] = json!({"from": Address::ZERO, "gas": "0x0", "gasUsed": "0x520c", "input": "0x",
                         "type": "STOP"});
                 }
+            }
+        }
+        Fault::Untraced => {
+            for entry in value.as_array_mut().into_iter().flatten() {
+                entry["result"] = Value::Null;
             }
         }
         Fault::TwinBlock => value["hash"] = json!(format!("0x{}", "ef".repeat(32))),

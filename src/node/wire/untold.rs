@@ -1,7 +1,9 @@
 //! Transactions whose own call a node does not tell: it is the transaction's, and whether it failed its receipt tells.
 //!
 //! No hash covers what lies below a transaction's own call, so that a call made up for it must not hide frames that a faulty node lost. It is
-//! taken where there are none, and where the node says that nothing ran of what failed; else the trace is refused and asked for again.
+//! taken where there are none, and where the node says that nothing ran of what failed; else the trace is refused and asked for again. That
+//! `trace_block` has no frame of a transaction that failed is no such word: a node that lost them looks the same, and why it failed and what it
+//! called would be lost for good.
 
 use super::WireError;
 use super::trace::odd;
@@ -50,13 +52,17 @@ impl Untold {
     }
 
     /// Whether there is nothing that the node could have lost, or nothing that counted.
-    fn is_believed(&self, transaction: &Transaction, receipt: &Receipt) -> bool {
+    fn is_believed(&self, transaction: &Transaction, receipt: &Receipt, frames: &[Frame]) -> bool {
         match self.told {
             Told::Nothing => true,
             // Not of what failed either: why it did, and what it called, would be lost.
             Told::Null => runs_no_code(transaction, receipt),
-            // Nothing that ran in a failed transaction has moved anything.
-            Told::Frame(_) => receipt.status == Some(false) || runs_no_code(transaction, receipt),
+            // Nothing that ran in a failed transaction has moved anything. Where there is no gas, one frame tells no less than none.
+            Told::Frame(_) => {
+                receipt.status == Some(false)
+                    || runs_no_code(transaction, receipt)
+                    || (is_gasless(transaction) && frames.len() < 2)
+            }
         }
     }
 
@@ -117,13 +123,12 @@ pub fn settle(bundle: &mut Bundle, untold: &[Untold]) -> Result<(), WireError> {
         let (Some(transaction), Some(receipt)) = (transaction, bundle.receipts.get(of.index)) else {
             return Err(of.refusal());
         };
-        if !of.is_believed(transaction, receipt) {
+        let trace = bundle.traces.as_mut().and_then(|all| all.get_mut(of.index));
+        let frames: &mut [Frame] = trace.map_or(&mut [], |trace| &mut trace.frames);
+        if !of.is_believed(transaction, receipt, frames) {
             return Err(of.refusal());
         }
-        let trace = bundle.traces.as_mut().and_then(|all| all.get_mut(of.index));
-        if let Some(trace) = trace {
-            of.fill(transaction, receipt, &mut trace.frames);
-        }
+        of.fill(transaction, receipt, frames);
     }
     Ok(())
 }
