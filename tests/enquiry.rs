@@ -26,12 +26,12 @@ use quarry::query::{Exactness, KeyPart, ObservedFacts, Reader, TokenFacts};
 use quarry::shutdown::{Trigger, pair};
 use quarry::status::ChainStatus;
 use quarry::store::{Observed, OpenOptions, Store, ToldBalance};
-use quarry::sync::{ChainRules, FinalBlocks, Pipeline, SyncError};
+use quarry::sync::{ChainRules, Pipeline, SyncError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use support::index::until;
+use support::index::{final_up_to, until};
 use support::played::{Mood, PlayedFeed, PlayedNode, TrueToken, demo_bundles, demo_json, true_tokens};
 
 const CHAIN_ID: u64 = 31_337;
@@ -52,7 +52,7 @@ async fn fill(store: &Arc<Store>, bundles: Vec<Bundle>, finalized: u64) {
     let first = identity.first_block;
     let pipeline = Pipeline {
         rules: ChainRules::new(CHAIN_ID, identity.genesis_hash.into(), None, first, false),
-        final_blocks: FinalBlocks::UpTo(finalized),
+        final_blocks: final_up_to(&bundles, finalized),
         batch_bytes_max: 8 << 20,
     };
     let (_trigger, mut shutdown) = pair();

@@ -17,8 +17,8 @@ const UNSHOWN_BLOCKS_MAX: u64 = 256;
 pub enum FinalBlocks {
     /// All, of a chain that does not change.
     All,
-    /// Those up to this one, whatever their hashes. Up to block 0 where none is known to be final: that one always is.
-    UpTo(u64),
+    /// Block 0, which always is, and none that comes after it.
+    ZeroAlone,
     /// Those up to this one, which has this hash: only blocks of its branch may become final.
     Named(u64, B256),
 }
@@ -28,7 +28,8 @@ impl FinalBlocks {
     pub(super) const fn has(self, number: u64) -> bool {
         match self {
             Self::All => true,
-            Self::UpTo(last) | Self::Named(last, _) => number <= last,
+            Self::ZeroAlone => number == 0,
+            Self::Named(last, _) => number <= last,
         }
     }
 
@@ -99,7 +100,7 @@ impl Finality {
     fn coming_among(&self, next: u64, last: u64) -> FinalBlocks {
         match self.coming {
             Some((number, hash)) if !are_few(next, last) => FinalBlocks::Named(number, hash),
-            _ => FinalBlocks::UpTo(0),
+            _ => FinalBlocks::ZeroAlone,
         }
     }
 
@@ -234,10 +235,9 @@ mod tests {
                 [(0, t, f, f), (7, t, f, f), (u64::MAX, t, f, f)],
             ),
             (
-                FinalBlocks::UpTo(0),
+                FinalBlocks::ZeroAlone,
                 [(0, t, f, f), (1, f, f, f), (u64::MAX, f, f, f)],
             ),
-            (FinalBlocks::UpTo(7), [(6, t, f, f), (7, t, f, f), (8, f, f, f)]),
             (
                 FinalBlocks::Named(0, hash),
                 [(0, t, f, t), (1, f, f, f), (2, f, f, f)],
@@ -268,7 +268,7 @@ mod tests {
         let named = FinalBlocks::Named(90, B256::repeat_byte(7));
         assert_eq!(of(coming).coming_among(0, 100), named);
         assert_eq!(of(coming).coming_among(68, 100), named);
-        assert_eq!(of(coming).coming_among(69, 100), FinalBlocks::UpTo(0));
-        assert_eq!(of(None).coming_among(0, 100), FinalBlocks::UpTo(0));
+        assert_eq!(of(coming).coming_among(69, 100), FinalBlocks::ZeroAlone);
+        assert_eq!(of(None).coming_among(0, 100), FinalBlocks::ZeroAlone);
     }
 }

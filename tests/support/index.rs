@@ -40,7 +40,17 @@ pub async fn import(store: &Arc<Store>, bundles: &[Bundle], genesis: B256) {
 
 /// Brings bundles into a store; those up to `finalized` are final.
 pub async fn add(store: &Arc<Store>, bundles: &[Bundle], genesis: B256, finalized: u64) {
-    bring(store, bundles, genesis, FinalBlocks::UpTo(finalized)).await;
+    bring(store, bundles, genesis, final_up_to(bundles, finalized)).await;
+}
+
+/// Which of these bundles are final, where those up to `finalized` are.
+pub fn final_up_to(bundles: &[Bundle], finalized: u64) -> FinalBlocks {
+    let mut blocks = bundles.iter().map(|bundle| &bundle.block);
+    match blocks.find(|block| block.number() == finalized) {
+        Some(last) => FinalBlocks::Named(finalized, last.hash),
+        None if bundles.last().is_some_and(|last| last.block.number() < finalized) => FinalBlocks::All,
+        None => FinalBlocks::ZeroAlone,
+    }
 }
 
 async fn bring(store: &Arc<Store>, bundles: &[Bundle], genesis: B256, final_blocks: FinalBlocks) {

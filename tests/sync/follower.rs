@@ -8,7 +8,7 @@ use crate::support::scratch;
 use quarry::model::{B256, Bundle};
 use quarry::shutdown::pair;
 use quarry::status::ChainStatus;
-use quarry::sync::{BlockSource, FinalBlocks, FollowOptions, Follower, SourceFuture, SourceHead};
+use quarry::sync::{BlockSource, FollowOptions, Follower, SourceFuture, SourceHead};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -63,7 +63,8 @@ async fn follow(
     let directory = scratch::directory();
     let blocks = chain.bundles();
     let store = index::open(directory.path(), blocks[0].block.hash, 0).unwrap();
-    add(&store, stored, rules_with_genesis(chain), FinalBlocks::UpTo(20))
+    let final_blocks = index::final_up_to(stored, 20);
+    add(&store, stored, rules_with_genesis(chain), final_blocks)
         .await
         .unwrap();
     let last = stored

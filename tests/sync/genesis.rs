@@ -163,11 +163,10 @@ async fn block_0_is_final_as_it_comes() {
         (added, view.head().map(|head| head.number), view.finalized())
     };
     for (final_blocks, first, finalized) in [
-        (FinalBlocks::UpTo(0), 0, Some(0)),
-        (FinalBlocks::UpTo(0), 1, None),
+        (FinalBlocks::ZeroAlone, 0, Some(0)),
+        (FinalBlocks::ZeroAlone, 1, None),
         (FinalBlocks::Named(0, genesis), 0, Some(0)),
         (FinalBlocks::Named(1, next), 0, Some(1)),
-        (FinalBlocks::UpTo(1), 0, Some(1)),
         (FinalBlocks::All, 0, Some(3)),
     ] {
         let (added, head, found) = bring(final_blocks, first).await;
