@@ -40,7 +40,7 @@ struct Info {
     symbol: Option<String>,
     decimals: Option<u8>,
     token_type: Option<&'static str>,
-    total_supply: String,
+    total_supply: Option<String>,
     holder_count: u64,
     transfer_count: u64,
     creator: Option<String>,
@@ -70,7 +70,7 @@ fn body(address: &Address, chain: &'static str, info: TokenInfo) -> Info {
         symbol: metadata.symbol,
         decimals: metadata.decimals,
         token_type: info.token.kind().name(),
-        total_supply: info.supply.to_string(),
+        total_supply: info.supply.map(|supply| supply.to_string()),
         holder_count: info.holders,
         transfer_count: info.story.transfers,
         creator: info

@@ -44,7 +44,8 @@ pub(super) fn holders(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             list.echo(object);
         });
         let found = Found::keyed(Some(page.total), page.next, Some(source(page.by_ledger)));
-        let supply = page.supply;
+        // Of none there are no shares.
+        let supply = page.supply.unwrap_or_default();
         let write = move |out: &mut Vec<u8>, (address, balance): &(Address, U256)| {
             holder(out, address, balance, &supply);
         };

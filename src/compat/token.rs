@@ -174,7 +174,7 @@ fn info_of(address: &Address, info: TokenInfo) -> Info {
         symbol: metadata.symbol.unwrap_or_default(),
         divisor: divisor.unwrap_or_default(),
         token_type: info.token.kind().name().unwrap_or_default(),
-        total_supply: info.supply.to_string(),
+        total_supply: info.supply.map(|supply| supply.to_string()).unwrap_or_default(),
         description: told.description.unwrap_or_default(),
         website: told.website.unwrap_or_default(),
         email: told.email.unwrap_or_default(),

@@ -331,7 +331,8 @@ pub(crate) struct TokenInfo {
     /// Whether the contract was asked.
     is_described: bool,
     pub(crate) story: TokenStory,
-    pub(crate) supply: U256,
+    /// `None` where nobody can tell.
+    pub(crate) supply: Option<U256>,
     pub(crate) holders: u64,
     /// Who told the supply.
     pub(crate) source: &'static str,
@@ -406,7 +407,7 @@ impl TokenInfo {
             let told = node.token_supply(address, block).await;
             match or_nothing(told, node, address, block).await {
                 Ok(supply) => {
-                    (self.supply, self.source) = (supply, NODE);
+                    (self.supply, self.source) = (Some(supply), NODE);
                     is_told = true;
                 }
                 Err(error) => failure = Some(error),
@@ -419,7 +420,8 @@ impl TokenInfo {
     }
 }
 
-/// What is known of a token (T5): the supply is that of T1. Where the node fails it is what was known before.
+/// What is known of a token (T5): the supply is that of T1, and none where T1 refuses for good. Where the node fails it is what was
+/// known before.
 pub(crate) fn info(
     snapshot: &Snapshot,
     address: &Address,

@@ -1,6 +1,6 @@
 //! Supplies and balances of ERC-1155 tokens that the ledger doubts: by the ledger where it can tell, for nobody else can.
 
-use quarry::model::token::{TRANSFER, TRANSFER_SINGLE};
+use quarry::model::token::{DEPOSIT, TRANSFER, TRANSFER_SINGLE, WITHDRAWAL};
 use quarry::model::{Address, B256, Log, Topics, U256};
 use serde_json::json;
 
@@ -37,7 +37,17 @@ async fn with(logs: Vec<Log>) -> World {
     World::over(bundles, Some(Ok(42))).await
 }
 
-/// T1, T8, T2 and T9 of a holder, and the same of Etherscan's clients: what is told, by the ledger, or the refusal.
+/// A deposit, or a withdrawal.
+fn wraps(topic: B256, token: Address, account: Address, amount: U256) -> Log {
+    Log {
+        address: token,
+        topics: Topics::new(&[topic, account.into_word()]).unwrap(),
+        data: amount.to_be_bytes_vec().into(),
+    }
+}
+
+/// T1, T8, T2 and T9 of a holder, and the same of Etherscan's clients: what is told, by the ledger, or the refusal. T5 and the shares
+/// of T3 follow T1.
 async fn told(world: &World, token: Address, holder: Address, what: (Option<&str>, Option<&str>)) {
     let (supply, balance) = what;
     let of = format!("contractaddress={token:?}");
@@ -102,6 +112,19 @@ async fn told(world: &World, token: Address, holder: Address, what: (Option<&str
         );
         assert_eq!(reply.json()[field], amount, "{target}");
     }
+    let info = world.server.get(&format!("/api/token/info?{of}")).await;
+    assert_eq!(
+        (info.status, info.header("x-balance-source")),
+        (200, Some("ledger"))
+    );
+    assert_eq!(info.json()["totalSupply"], json!(supply));
+    let target = format!("/api?module=token&action=tokeninfo&{of}");
+    let info = world.server.get(&target).await.json();
+    assert_eq!(info["result"][0]["totalSupply"], supply.unwrap_or(""));
+    let holders = world.server.get(&format!("/api/token/balance?{of}")).await.json();
+    for row in holders["holders"].as_array().unwrap() {
+        assert_eq!(row["share"].is_null(), supply.is_none(), "{row}");
+    }
 }
 
 #[tokio::test]
@@ -142,6 +165,39 @@ async fn events_that_take_away_what_none_gave_tell_nothing_of_a_whole() {
     .await;
     told(&world, liar, who(1), (None, None)).await;
     told(&world, honest, who(1), (Some("7"), Some("7"))).await;
+}
+
+/// What was wrapped before the first transfer of units is no number of them, and counts among them all the same.
+#[tokio::test]
+async fn what_was_wrapped_is_told_as_no_units() {
+    let [wrapper, taker] = [0xa5, 0xa6].map(who);
+    let world = with(vec![
+        wraps(DEPOSIT, wrapper, who(1), U256::from(10).pow(U256::from(18))),
+        wraps(DEPOSIT, taker, who(1), U256::MAX),
+        wraps(DEPOSIT, taker, who(1), U256::MAX),
+        wraps(WITHDRAWAL, taker, who(1), U256::from(9)),
+        units(wrapper, Address::ZERO, who(1), (7, U256::from(5))),
+        units(taker, Address::ZERO, who(2), (7, U256::from(5))),
+    ])
+    .await;
+    for token in [wrapper, taker] {
+        told(&world, token, who(1), (None, None)).await;
+        told(&world, token, who(2), (None, None)).await;
+        // Whenever it is, also before the first transfer.
+        for block in [0, 5, 10, 40] {
+            for target in [
+                format!("/api/token/{token:?}/total-supply-history?block={block}"),
+                format!(
+                    "/api/token/{:?}/total-balance-history?contractaddress={token:?}&block={block}",
+                    who(1)
+                ),
+            ] {
+                let reply = world.server.get(&target).await;
+                assert_eq!(reply.header("retry-after"), Some("3600"), "{target}");
+                reply.assert_error(503, LATER);
+            }
+        }
+    }
 }
 
 /// One that moves coins, too, has a contract that can be asked.

@@ -271,7 +271,7 @@ fn a_page_beyond_the_holders_that_were_told_of_reads_none() {
             .unwrap();
         assert_eq!(
             (page.total, page.supply, page.by_ledger),
-            (500, U256::from(77), false)
+            (500, Some(U256::from(77)), false)
         );
         (page.holders.len(), visits::take().rows, page.next.is_some())
     };

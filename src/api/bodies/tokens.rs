@@ -13,7 +13,12 @@ const BALANCE: Field = field(
     Form::Decimal,
     "What it holds, smallest units; of ERC-721 the number of ids.",
 );
-const SUPPLY: Field = field("totalSupply", Form::Decimal, "The supply, smallest units.");
+const SUPPLY: Field = field(
+    "totalSupply",
+    Form::Decimal,
+    "The supply, smallest units; `null` where nobody can tell it, and T1 refuses for good.",
+)
+.or_null();
 const BALANCE_ASKED: Field = field(
     "balance",
     Form::Amount,
@@ -60,7 +65,12 @@ pub(in crate::api) const HOLDERS: &[Field] = &[
         Form::List(&[
             HOLDER,
             BALANCE,
-            field("share", Form::Text, "Percent of the supply, four decimals.").or_null(),
+            field(
+                "share",
+                Form::Text,
+                "Percent of the supply, four decimals; `null` where that is 0, or nobody can tell it (T1). Then what is held is what the events come to, which T2 may refuse.",
+            )
+            .or_null(),
         ]),
         "The holders, largest first, then by address.",
     ),

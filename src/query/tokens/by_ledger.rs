@@ -5,7 +5,7 @@
 
 use super::Token;
 use crate::codec::amount::read_amount;
-use crate::codec::tokens::{self, NEGATIVE, OVERFLOWN};
+use crate::codec::tokens::{self, NEGATIVE, OVERFLOWN, WRAPPED};
 use crate::model::{Address, TokenKind, U256};
 use crate::query::{QueryError, Reader};
 use crate::store::Table;
@@ -14,9 +14,11 @@ use crate::store::Table;
 const CHANGES_MAX: usize = 10_000;
 
 impl Token {
-    /// Whether the ledger has what it takes: all logs, none of which takes away what none gave.
+    /// Whether the ledger has what it takes: all logs, none of which takes away what none gave, and none of which moves coins: what was
+    /// wrapped before the first transfer of units is no number of units.
     const fn is_explained(&self) -> bool {
-        !matches!(self.kind(), TokenKind::Erc1155) || (self.whole && self.state.flags & NEGATIVE == 0)
+        !matches!(self.kind(), TokenKind::Erc1155)
+            || (self.whole && self.state.flags & (NEGATIVE | WRAPPED) == 0)
     }
 
     /// Whether sums of the ledger stand at the most there can be, in place of more.
@@ -31,7 +33,7 @@ impl Token {
     }
 
     fn supply_of(&self, (minted, to_zero): (U256, U256)) -> Option<U256> {
-        // What was minted never falls.
+        // What was minted never falls: no withdrawal takes units back.
         let fits = !self.has_overflown() || minted < U256::MAX;
         (self.is_explained() && fits).then(|| self.verdict.zero.supply(minted, to_zero))
     }

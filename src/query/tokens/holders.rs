@@ -18,8 +18,8 @@ pub struct HolderPage {
     pub holders: Vec<(Address, U256)>,
     /// How many there are in all.
     pub total: u64,
-    /// What shares are shares of.
-    pub supply: U256,
+    /// What shares are shares of; `None` where nobody can tell, and then the amounts are what events come to and no more.
+    pub supply: Option<U256>,
     /// Whether it is the ledger that says so; else the contract did, or some of it.
     pub by_ledger: bool,
     /// Where the next page begins, where there is one.
@@ -133,12 +133,12 @@ impl Reader {
                 let by_ledger = told.supply.is_none()
                     && told.count == token.holder_count()
                     && rows == self.holders_by_events(token, after, part.skip, limit)?;
-                let supply = told.supply.unwrap_or_else(|| token.supply());
+                let supply = told.supply.or_else(|| token.supply_told());
                 (rows, told.count, supply, by_ledger)
             }
             None => {
                 let rows = self.holders_by_events(token, after, part.skip, limit)?;
-                (rows, token.holder_count(), token.supply(), true)
+                (rows, token.holder_count(), token.supply_told(), true)
             }
         };
         Ok(HolderPage {

@@ -179,15 +179,15 @@ impl Reader {
         Ok(self.view.token_balance(token.id, holder, block)?)
     }
 
-    /// The supply of a token, by what its contract said last where the ledger is not right about it; the second says whether
-    /// the ledger says so.
-    pub fn token_supply_known(&self, token: &Token) -> Result<(U256, bool), QueryError> {
+    /// The supply of a token, by what its contract said last where the ledger is not right about it; `None` where the ledger cannot
+    /// tell it and nobody else did. The second says whether it is the ledger's word.
+    pub fn token_supply_known(&self, token: &Token) -> Result<(Option<U256>, bool), QueryError> {
         if !token.is_exact()
             && let Some(supply) = self.token_facts.supply(&token.address)?
         {
-            return Ok((supply, false));
+            return Ok((Some(supply), false));
         }
-        Ok((token.supply(), true))
+        Ok((token.supply_told(), true))
     }
 
     /// What a token's contract says of itself; empty while it was not asked.
