@@ -9,7 +9,7 @@ use crate::codec::chunk::UnitReader;
 use crate::codec::keys;
 use crate::codec::log_row::RunReader;
 use crate::codec::posting;
-use crate::codec::tokens::{TokenState, read_supply};
+use crate::codec::tokens::{self, TokenState, read_supply};
 use crate::codec::value::{
     AccountRow, Checkpoint, Creation, DayRow, Finality, FundingRow, Identity, NONCE_UNKNOWN, SupplyRow, Tail,
     Undo, decode_block, decode_new_addresses,
@@ -205,6 +205,10 @@ fn decoded(table: Table, key: &[u8], value: &[u8]) -> Result<Vec<String>, Corrup
             nonce => nonce.to_string(),
         },
         Table::Accounts => format!("{:?}", AccountRow::decode(value)?),
+        Table::Holdings if key == tokens::unmoved(&tokens::decode_holding(key)?) => {
+            let kind = tokens::read_unmoved(value)?;
+            format!("holdings of this {kind:?} token stand under no standard")
+        }
         Table::Balances | Table::TokenBalances | Table::Holdings => read_amount(value)?.to_string(),
         Table::Funding => format!("{:?}", FundingRow::decode(value)?),
         Table::Supply => format!("{:?}", SupplyRow::decode(value)?),
@@ -234,6 +238,23 @@ fn decoded(table: Table, key: &[u8], value: &[u8]) -> Result<Vec<String>, Corrup
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::TokenKind;
+
+    #[test]
+    fn a_holding_of_the_zero_address_says_that_a_token_is_unmoved() {
+        let token = Address::repeat_byte(9);
+        let read = |key: &[u8], value: &[u8]| decoded(Table::Holdings, key, value);
+        assert_eq!(
+            read(&tokens::unmoved(&token), &[TokenKind::Erc1155 as u8]),
+            Ok(vec![
+                "holdings of this Erc1155 token stand under no standard".to_owned()
+            ])
+        );
+        // No kind has this code.
+        assert!(read(&tokens::unmoved(&token), &[9]).is_err());
+        let held = tokens::holding(&Address::repeat_byte(7), TokenKind::Unknown, &token);
+        assert_eq!(read(&held, &[3]), Ok(vec!["3".to_owned()]));
+    }
 
     #[test]
     fn keys_are_written_in_parts() {
