@@ -48,7 +48,7 @@ impl StaticRewards {
             return Self::default();
         }
         if let Some(blocks) = forks.ecip1017_era {
-            return Self::of_steps(vec![(blocks, ERAS)]);
+            return Self::of_eras(blocks);
         }
         let mut steps = vec![(0, 5 * ETHER)];
         for (fork, reward) in [(forks.byzantium, 3 * ETHER), (forks.constantinople, 2 * ETHER)] {
@@ -75,8 +75,15 @@ impl StaticRewards {
         Self { steps }
     }
 
+    /// Rewards of ECIP-1017's eras, with so many blocks each.
+    #[must_use]
+    pub fn of_eras(blocks: u64) -> Self {
+        Self::of_steps(vec![(blocks, ERAS)])
+    }
+
     /// How many blocks an era has, where the schedule is ECIP-1017's.
-    fn era(&self) -> Option<u64> {
+    #[must_use]
+    pub fn era(&self) -> Option<u64> {
         match self.steps[..] {
             [(blocks @ 1.., ERAS)] => Some(blocks),
             _ => None,
@@ -173,7 +180,7 @@ impl FromStr for StaticRewards {
             let blocks = blocks.parse().ok().filter(|&blocks: &u64| blocks > 0);
             let blocks = blocks
                 .ok_or_else(|| format!("`{text}` is not {ERAS_TEXT}BLOCKS, such as {ERAS_TEXT}5000000"))?;
-            return Ok(Self::of_steps(vec![(blocks, ERAS)]));
+            return Ok(Self::of_eras(blocks));
         }
         let mut steps: Vec<(u64, u128)> = Vec::new();
         for item in text.split(',') {

@@ -7,7 +7,7 @@ use super::{decode, encode};
 use crate::model::StaticRewards;
 
 /// Which chain a store holds; checked at open.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Version of the layout.
     pub schema: u32,
@@ -20,6 +20,43 @@ pub struct Identity {
     /// Static rewards by first block and wei, where the operator or a genesis file stated them when the store was
     /// made, or later and in accordance with the blocks that it had; else they follow from the chain's id and genesis hash.
     pub static_rewards: Option<Vec<(u64, u128)>>,
+}
+
+/// The same as stored.
+#[derive(Encode, Decode)]
+struct IdentityRow {
+    schema: u32,
+    chain_id: u64,
+    genesis_hash: [u8; 32],
+    first_block: u64,
+    rewards: RewardsRow,
+}
+
+/// Stated rewards as stored: an option of steps, with eras as a third case. Who knows of no eras does not read that, rather than take
+/// them for a step.
+#[derive(Encode, Decode)]
+enum RewardsRow {
+    Unstated,
+    Steps(Vec<(u64, u128)>),
+    Eras(u64),
+}
+
+impl RewardsRow {
+    fn of(stated: Option<&Vec<(u64, u128)>>) -> Self {
+        let Some(steps) = stated else {
+            return Self::Unstated;
+        };
+        let eras = StaticRewards::of_steps(steps.clone()).era();
+        eras.map_or_else(|| Self::Steps(steps.clone()), Self::Eras)
+    }
+
+    fn stated(self) -> Option<Vec<(u64, u128)>> {
+        match self {
+            Self::Unstated => None,
+            Self::Steps(steps) => Some(steps),
+            Self::Eras(blocks) => Some(StaticRewards::of_eras(blocks).steps().to_vec()),
+        }
+    }
 }
 
 impl Identity {
@@ -35,12 +72,25 @@ impl Identity {
     /// As stored.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        encode(self)
+        encode(&IdentityRow {
+            schema: self.schema,
+            chain_id: self.chain_id,
+            genesis_hash: self.genesis_hash,
+            first_block: self.first_block,
+            rewards: RewardsRow::of(self.static_rewards.as_ref()),
+        })
     }
 
     /// From stored bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
-        decode(bytes, "identity")
+        let row: IdentityRow = decode(bytes, "identity")?;
+        Ok(Self {
+            schema: row.schema,
+            chain_id: row.chain_id,
+            genesis_hash: row.genesis_hash,
+            first_block: row.first_block,
+            static_rewards: row.rewards.stated(),
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Golden bytes: what bincode writes is part of the store's layout.
 
 use super::*;
-use crate::model::{Frame, FrameKind, Transaction};
+use crate::model::{Frame, FrameKind, StaticRewards, Transaction};
 
 fn hex(bytes: &[u8]) -> String {
     const_hex::encode(bytes)
@@ -20,7 +20,30 @@ fn records_are_these_bytes() {
         hex(&identity.encode()),
         format!("01fb697a{}07010200050903", "ab".repeat(32))
     );
-    assert_eq!(Identity::decode(&identity.encode()), Ok(identity));
+    assert_eq!(Identity::decode(&identity.encode()).as_ref(), Ok(&identity));
+    // Eras are no step to who knows of none.
+    for (text, wanted) in [("ecip1017:300", "02fb2c01"), ("300:7", "0101fb2c0107")] {
+        let rewards: StaticRewards = text.parse().unwrap();
+        let stated = Identity {
+            static_rewards: Some(rewards.steps().to_vec()),
+            ..identity.clone()
+        };
+        assert_eq!(
+            hex(&stated.encode()),
+            format!("01fb697a{}07{wanted}", "ab".repeat(32))
+        );
+        let read = Identity::decode(&stated.encode()).unwrap();
+        assert_eq!((read.rewards(), &read), (rewards, &stated));
+    }
+    let unstated = Identity {
+        static_rewards: None,
+        ..identity
+    };
+    assert_eq!(
+        hex(&unstated.encode()),
+        format!("01fb697a{}0700", "ab".repeat(32))
+    );
+    assert_eq!(Identity::decode(&unstated.encode()), Ok(unstated));
     let checkpoint = Checkpoint {
         next_block: 250,
         hash: [1; 32],
