@@ -272,6 +272,36 @@ fn mainnet_blocks_and_receipts_keep_every_field() {
     println!("{compared} logs compared");
 }
 
+/// The block's base fee is in coin, the prices of Celo's `feeCurrency` are not.
+#[test]
+fn a_base_fee_in_coin_makes_no_price_in_a_token() {
+    let price_of = |extra: &str, stated: Option<u128>| {
+        let mut read = Bundle::default();
+        read.block.header.base_fee_per_gas = Some(5);
+        read.block.transactions = vec![Transaction {
+            kind: 0x7b,
+            max_fee_per_gas: Some(9_000),
+            max_priority_fee_per_gas: Some(2),
+            extra: Some(extra.to_owned()),
+            ..Transaction::default()
+        }];
+        read.receipts = vec![Receipt {
+            effective_gas_price: stated,
+            ..Receipt::default()
+        }];
+        let hash = read.block.transactions[0].hash.to_string();
+        let entry = entry(&[read], &hash);
+        let asked = written(|out| transaction(out, &entry));
+        let paid = written(|out| receipt(out, &entry));
+        [&asked["gasPrice"], &paid["effectiveGasPrice"]].map(|price| price.as_str().map(str::to_owned))
+    };
+    let text = |price: &str| Some(price.to_owned());
+    let currency = r#"{"feeCurrency":"0x0e2a3e05bc9a16f5292a6170456a710cb89c6f72"}"#;
+    assert_eq!(price_of(currency, None), [None, None]);
+    assert_eq!(price_of(currency, Some(8_000)), [text("0x1f40"), text("0x1f40")]);
+    assert_eq!(price_of("{}", None), [text("0x7"), text("0x7")]);
+}
+
 #[test]
 fn recordings_have_what_was_stored_and_answers_what_is_missing() {
     let transaction_of = |kind, gas| Transaction {

@@ -28,11 +28,13 @@ pub(super) fn place(entry: &TransactionEntry) -> Place {
     }
 }
 
-/// The price paid per gas: as the node states it, else as EIP-1559 gives it.
+/// The price paid per gas: as the node states it, else as EIP-1559 gives it. The rule tells no price in a token.
 pub(super) fn gas_price(transaction: &Transaction, place: &Place) -> Option<u128> {
     transaction.gas_price.or_else(|| {
         place.fills().then_some(())?;
-        let base = u128::from(place.base_fee_per_gas?);
+        // The block's is in coin.
+        let in_coin = !Transaction::is_paid_in_token(transaction.extra.as_deref());
+        let base = u128::from(place.base_fee_per_gas.filter(|_| in_coin)?);
         let tip = transaction.max_priority_fee_per_gas?;
         Some(transaction.max_fee_per_gas?.min(base.saturating_add(tip)))
     })
