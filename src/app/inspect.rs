@@ -37,7 +37,10 @@ fn summary(store: &Store, view: &View) -> Result<(), AppError> {
         &format!("0x{}", const_hex::encode(identity.genesis_hash)),
     );
     if let Some(rewards) = store.static_rewards() {
-        line("rewards", &format!("{rewards} (stated by the operator or a genesis file)"));
+        line(
+            "rewards",
+            &format!("{rewards} (stated by the operator or a genesis file)"),
+        );
     }
     match view.head() {
         Some(head) => line(

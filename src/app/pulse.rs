@@ -47,7 +47,7 @@ pub(super) async fn keep(chain: Arc<Chain>, mut shutdown: Shutdown) {
             (rate, stall) = (Rate::default(), Stall::new());
         }
         status.set_blocks_per_second(rate.at(now, course.next));
-        if stall.look(now, course, &store, status) {
+        if stall.look(now, course, Disk::of(&store), status) {
             tracing::warn!(chain = %chain.name, "{}", status.message());
         }
     }
@@ -122,6 +122,22 @@ impl Rate {
     }
 }
 
+/// What of the disk may keep the sync from getting on.
+#[derive(Clone, Copy)]
+struct Disk {
+    free_bytes: Option<u64>,
+    is_write_stopped: bool,
+}
+
+impl Disk {
+    fn of(store: &Store) -> Self {
+        Self {
+            free_bytes: store.free_bytes(),
+            is_write_stopped: store.is_write_stopped(),
+        }
+    }
+}
+
 /// Whether the sync gets on, and what is said where the disk keeps it from that.
 struct Stall {
     /// Where it stood last, and since when.
@@ -142,17 +158,31 @@ impl Stall {
     }
 
     /// Answers whether the writer was found to wait for room.
-    fn look(&mut self, now: Instant, course: Course, store: &Store, status: &ChainStatus) -> bool {
+    fn look(&mut self, now: Instant, course: Course, disk: Disk, status: &ChainStatus) -> bool {
+        // Nobody waits for anything, and why it stopped stays what is said.
+        if status.stopped() {
+            return false;
+        }
         self.gets_on(now, course.next, status);
+        if self.told_merges && !disk.is_write_stopped {
+            self.told_merges = false;
+            status.wait_for_merges(false);
+        }
         if course.missing() == 0 || now - self.stands.1 < STUCK_AFTER || status.disk_full() {
             return false;
         }
-        let waits = waits_for_room(store, status);
-        if !waits && !self.told_merges && store.is_write_stopped() {
+        if !disk.is_write_stopped {
+            return false;
+        }
+        // Of which RocksDB itself does not speak.
+        let little = disk.free_bytes.filter(|free| *free < LITTLE_ROOM);
+        if let Some(free) = little {
+            status.wait_for_room(&format_args!("{free} bytes are left"));
+        } else if !self.told_merges {
             self.told_merges = true;
             status.wait_for_merges(true);
         }
-        waits
+        little.is_some()
     }
 
     /// Takes back what was said once the sync has got on. There is room again then, whoever found the disk full: what found it may go on for
@@ -172,16 +202,6 @@ impl Stall {
             then => then.or(Some(next)),
         };
     }
-}
-
-/// Says so where the writer waits for room, of which RocksDB itself does not speak; answers whether it does.
-fn waits_for_room(store: &Store, status: &ChainStatus) -> bool {
-    let little = store.free_bytes().filter(|free| *free < LITTLE_ROOM);
-    let Some(free) = little.filter(|_| store.is_write_stopped()) else {
-        return false;
-    };
-    status.wait_for_room(&format_args!("{free} bytes are left"));
-    true
 }
 
 #[cfg(test)]
@@ -222,6 +242,60 @@ mod tests {
         stall.gets_on(clock::now(), 7, &status);
         assert_ne!(status.message(), "backfilling");
         stall.gets_on(clock::now(), 8, &status);
+        assert_eq!(status.message(), "backfilling");
+    }
+
+    /// A sync that ended says why, whatever the disk is like since.
+    #[test]
+    fn why_a_sync_stopped_stays_what_is_said() {
+        let course = Course {
+            next: 7,
+            end: Some(9),
+            is_filling: false,
+        };
+        let disk = |free_bytes, is_write_stopped| Disk {
+            free_bytes: Some(free_bytes),
+            is_write_stopped,
+        };
+        let (merges, full) = (disk(LITTLE_ROOM, true), disk(LITTLE_ROOM - 1, true));
+        let began = clock::now();
+        let later = began + STUCK_AFTER;
+        for (disk, waits, said) in [
+            (
+                merges,
+                false,
+                "tables are flushed and merged, writing waits for them",
+            ),
+            (
+                full,
+                true,
+                "the disk is full, waiting for room: 268435455 bytes are left",
+            ),
+        ] {
+            for has_stopped in [false, true] {
+                let (status, mut stall) = (ChainStatus::default(), Stall::new());
+                status.backfill();
+                assert!(!stall.look(began, course, disk, &status));
+                if has_stopped {
+                    status.stop(&"another chain");
+                }
+                assert_eq!(stall.look(later, course, disk, &status), waits && !has_stopped);
+                let said = if has_stopped {
+                    "sync stopped: another chain"
+                } else {
+                    said
+                };
+                assert_eq!(status.message(), said);
+                assert_eq!(status.disk_full(), waits && !has_stopped);
+            }
+        }
+        // Writes go on, and block 7 is still not there.
+        let (status, mut stall) = (ChainStatus::default(), Stall::new());
+        status.backfill();
+        stall.look(began, course, merges, &status);
+        stall.look(later, course, merges, &status);
+        assert_ne!(status.message(), "backfilling");
+        stall.look(later, course, disk(LITTLE_ROOM, false), &status);
         assert_eq!(status.message(), "backfilling");
     }
 

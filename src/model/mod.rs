@@ -30,9 +30,7 @@ pub use forks::{ForkRules, genesis_allocation};
 pub use import::{ImportKind, ImportRecord};
 pub use price::{Asset, FeedFacts, PriceFeeds, PriceSource, StatedPrices, Usd};
 pub use project::TokenProject;
-pub use rewards::{
-    StaticRewards, blob_base_fee, uncle_eighths, uncle_inclusion_reward,
-};
+pub use rewards::{StaticRewards, blob_base_fee, uncle_eighths, uncle_inclusion_reward};
 pub use text::{AddressFault, is_path, shown_text, shown_url, written_address};
 pub use token::{MultiItems, TokenEvent, TokenKind, TokenMetadata};
 pub use trace::{Frame, FrameKind, TransactionTrace};

@@ -100,7 +100,10 @@ fn only_https_needs_root_certificates() {
     let data = home.path().display().to_string();
     let sync = |url: &str| {
         let mut sync = command(["sync", "--mainnet-rpc", url, "--to", "5", "--data-dir", &data]);
-        sync.envs([("SSL_CERT_FILE", "/nonexistent"), ("SSL_CERT_DIR", "/nonexistent")]);
+        sync.envs([
+            ("SSL_CERT_FILE", "/nonexistent"),
+            ("SSL_CERT_DIR", "/nonexistent"),
+        ]);
         run(sync)
     };
     let outcome = sync("https://127.0.0.1:1");
