@@ -11,6 +11,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -21,6 +23,10 @@ enum Manner {
     /// Answers the first of each connection, and closes at the second.
     AnswerOne,
     Close,
+    /// Closes, and says why.
+    Expired,
+    /// Answers as nobody understands.
+    Binary,
     /// Answers half, and stays.
     Half,
     /// Answers with so many bytes.
@@ -42,7 +48,7 @@ const SILENCE: &str = "";
 fn answer(manner: Manner, request: &Value, connection: u64, nth: u64) -> Option<String> {
     let whole = |result: &str| json!({"jsonrpc": "2.0", "id": request["id"], "result": result}).to_string();
     match manner {
-        Manner::Answer => Some(whole("0x7")),
+        Manner::Answer | Manner::Expired | Manner::Binary => Some(whole("0x7")),
         Manner::AnswerOne => (nth == 0).then(|| whole("0x7")),
         Manner::Close => None,
         Manner::Half => Some(whole("0x7")[..20].to_owned()),
@@ -163,6 +169,14 @@ async fn over_ws(stream: TcpStream, manner: Arc<Mutex<Manner>>, connection: u64)
                     .is_ok()
             }
             Manner::Stuck if connection == 1 => true,
+            Manner::Expired => {
+                let frame = CloseFrame {
+                    code: CloseCode::Policy,
+                    reason: "key expired".into(),
+                };
+                socket.close(Some(frame)).await.is_ok()
+            }
+            Manner::Binary => socket.send(Message::binary(text)).await.is_ok(),
             _ if text == SILENCE => true,
             _ => socket.send(Message::text(text)).await.is_ok(),
         };
@@ -242,6 +256,33 @@ async fn a_node_that_closes_at_each_request_is_given_time() {
             assert_eq!(error.class(), ErrorClass::Transport, "{error}");
         }
         assert_eq!(server.connections(), 1, "{}", server.url);
+    }
+}
+
+/// By who was asked over it, and by those who are told to wait for the next one.
+#[tokio::test]
+async fn why_a_connection_came_to_nothing_is_said() {
+    for (manner, why) in [
+        (Manner::Half, r#"a message that is no answer: {""#),
+        (
+            Manner::Binary,
+            "a message in a binary frame, where text is wanted",
+        ),
+        (
+            Manner::Expired,
+            "the node closed the connection: 1008 key expired",
+        ),
+        (Manner::Close, "closing handshake"),
+    ] {
+        let server = Server::ws(manner).await;
+        let node = Node::connect(unforgiving(&server.url)).await.unwrap();
+        for said in [
+            "transport: ",
+            "no connection: 1 in a row came to nothing, and the next is made after a wait; ",
+        ] {
+            let error = node.head().await.unwrap_err().to_string();
+            assert!(error.contains(said) && error.contains(why), "{manner:?}: {error}");
+        }
     }
 }
 

@@ -80,6 +80,8 @@ impl Front {
             .filter(Reply::names_no_request)
             .and_then(|reply| reply.error);
         let Some(error) = error else {
+            self.life
+                .give_up(format!("a message that is no answer: {}", head(message)));
             return false;
         };
         let is_known = self.in_flight.len() <= 1 || error.asks_for_fewer();

@@ -44,8 +44,19 @@ struct State {
     lost: u64,
     /// Connections in a row that could not be made, or ended without having said anything.
     failures: u32,
+    /// Why the last of those came to nothing, where that is known.
+    why: Option<String>,
     /// Before this no other is made.
     not_before: Option<Instant>,
+}
+
+/// Why a connection came to nothing, where nobody says.
+const UNTOLD: &str = "the connection ended without an answer";
+
+impl State {
+    fn why(&self) -> &str {
+        self.why.as_deref().unwrap_or(UNTOLD)
+    }
 }
 
 /// One connection; what is said over it is counted.
@@ -225,7 +236,13 @@ impl Socket {
         self.may_connect(method)?;
         let mut attempt = Attempt(Some(self));
         let life = Arc::new(Life::new());
-        let client = self.open(&life).await?;
+        self.state().why = None;
+        let client = self.open(&life).await.inspect_err(|error| {
+            self.state().why = Some(match error {
+                NodeError::Transport { reason, .. } => reason.clone(),
+                other => other.to_string(),
+            });
+        })?;
         attempt.0 = None;
         let mut state = self.state();
         state.made += 1;
@@ -254,9 +271,9 @@ impl Socket {
         Err(NodeError::Transport {
             method,
             reason: format!(
-                "no connection: {} in a row ended without an answer, and the next is made in {} ms",
+                "no connection: {} in a row came to nothing, and the next is made after a wait; {}",
                 state.failures,
-                left.as_millis()
+                state.why()
             ),
         })
     }
@@ -282,6 +299,7 @@ impl Socket {
         {
             state.lost += 1;
             if connection.heard() == 0 {
+                state.why = connection.life.end().map(|why| self.secret.hide(&why));
                 self.failed(&mut state);
             } else if state.lost.is_power_of_two() {
                 let node = self.config.shown_url();
@@ -305,6 +323,7 @@ impl Socket {
                 node = self.config.shown_url(),
                 in_a_row = state.failures,
                 wait_ms = wait.as_millis(),
+                why = state.why(),
                 "connections to the node end without an answer; the next is made after a wait"
             );
         }
@@ -384,7 +403,7 @@ impl Socket {
             },
             error if is_gone(&error) => NodeError::Transport {
                 method,
-                reason: "the connection ended without an answer".to_owned(),
+                reason: UNTOLD.to_owned(),
             },
             other => NodeError::Transport {
                 method,

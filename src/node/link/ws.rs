@@ -4,10 +4,12 @@
 use super::front::Front;
 use super::life::Life;
 use super::parsed;
+use crate::node::error::head;
 use alloy_provider::transport::utils::guess_local_url;
 use alloy_provider::transport::{Authorization, TransportErrorKind, TransportResult};
 use alloy_pubsub::{ConnectionHandle, PubSubConnect};
 use futures_util::{SinkExt, StreamExt};
+use percent_encoding::percent_decode_str;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -49,8 +51,11 @@ impl PubSubConnect for Ws {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let port = url.port_or_known_default().unwrap_or_default();
         let stream = TcpStream::connect((host, port)).await;
+        let stream = stream.map_err(TransportErrorKind::custom)?;
+        // A small question does not wait until the node has acknowledged the one before.
+        drop(stream.set_nodelay(true));
         let stream = Heard {
-            stream: stream.map_err(TransportErrorKind::custom)?,
+            stream,
             life: Arc::clone(&self.life),
         };
         let limits = WebSocketConfig::default()
@@ -69,7 +74,10 @@ impl PubSubConnect for Ws {
 impl Ws {
     fn request(&self, url: &reqwest::Url) -> Result<Request> {
         let mut request = self.url.as_str().into_client_request()?;
-        if let Some(user) = Authorization::extract_from_url(url) {
+        let meant = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let (user, password) = (meant(url.username()), url.password().map(meant));
+        if !user.is_empty() || password.is_some() {
+            let user = Authorization::basic(user, password.unwrap_or_default());
             let mut user = HeaderValue::from_str(&user.to_string())?;
             user.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, user);
@@ -99,7 +107,22 @@ async fn converse(
                     life.control();
                     true
                 }
-                Some(Ok(Message::Binary(_) | Message::Close(_)) | Err(_)) | None => false,
+                Some(Ok(Message::Binary(_))) => {
+                    life.give_up("a message in a binary frame, where text is wanted".to_owned());
+                    false
+                }
+                Some(Ok(Message::Close(frame))) => {
+                    if let Some(frame) = frame {
+                        let (code, reason) = (u16::from(frame.code), head(&frame.reason));
+                        life.give_up(format!("the node closed the connection: {code} {reason}"));
+                    }
+                    false
+                }
+                Some(Err(error)) => {
+                    life.give_up(error.to_string());
+                    false
+                }
+                None => false,
             },
             _ = pings.tick() => {
                 life.silent_for() < silence_max && socket.send(Message::Ping(Vec::new().into())).await.is_ok()
@@ -150,5 +173,29 @@ impl AsyncWrite for Heard {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_and_password_are_sent_as_they_are_meant() {
+        for (url, sent) in [
+            ("ws://us%40er:p%3Aw@127.0.0.1:1/", Some("Basic dXNAZXI6cDp3")),
+            ("ws://:key@127.0.0.1:1/", Some("Basic OmtleQ==")),
+            ("ws://127.0.0.1:1/", None),
+        ] {
+            let ws = Ws {
+                url: url.to_owned(),
+                bytes_max: 1,
+                silence_max: Duration::ZERO,
+                life: Arc::new(Life::new()),
+            };
+            let request = ws.request(&parsed(url).unwrap()).unwrap();
+            let found = request.headers().get(AUTHORIZATION);
+            assert_eq!(found.map(HeaderValue::as_bytes), sent.map(str::as_bytes), "{url}");
+        }
     }
 }
