@@ -404,6 +404,19 @@ async fn a_long_answer_is_waited_for_by_those_behind_it() {
     }
 }
 
+/// The head that the node tells at last, asked once and so many times more.
+async fn head_in_the_end(settings: NodeConfig, times: usize) -> u64 {
+    let node = Node::connect(settings).await.unwrap();
+    let mut answer = node.head().await;
+    for _ in 0..times {
+        if answer.is_ok() {
+            break;
+        }
+        answer = node.head().await;
+    }
+    answer.unwrap()
+}
+
 /// However often it says that it is there.
 #[tokio::test]
 async fn an_answer_in_fragments_that_does_not_end_is_given_up() {
@@ -417,15 +430,10 @@ async fn an_answer_in_fragments_that_does_not_end_is_given_up() {
         request_timeout: Duration::from_secs(2),
         ..config(&server.url)
     };
-    let node = Node::connect(settings).await.unwrap();
-    let mut answer = node.head().await;
-    for _ in 0..20 {
-        if answer.is_ok() {
-            break;
-        }
-        answer = node.head().await;
-    }
-    assert_eq!((answer.unwrap(), server.connections()), (7, 2));
+    assert_eq!(
+        (head_in_the_end(settings, 20).await, server.connections()),
+        (7, 2)
+    );
 }
 
 #[tokio::test]
@@ -435,15 +443,7 @@ async fn a_frame_that_does_not_go_on_is_given_up() {
         light_timeout: Duration::from_millis(100),
         ..config(&server.url)
     };
-    let node = Node::connect(settings).await.unwrap();
-    let mut answer = node.head().await;
-    for _ in 0..50 {
-        if answer.is_ok() {
-            break;
-        }
-        answer = node.head().await;
-    }
-    assert_eq!(answer.unwrap(), 7);
+    assert_eq!(head_in_the_end(settings, 50).await, 7);
     assert_eq!(server.connections(), 2);
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::Token;
 use super::held_rows::HeldRows;
 use super::places::{KeyPart, TokenCursor};
 use crate::model::{Address, TokenKind, TokenMetadata, U256};
@@ -118,10 +119,13 @@ impl<'a> ToldWalk<'a> {
     /// What its contract said of a token, where that counts and no row tells of it.
     fn said_of(&self, token: &Address) -> Result<Option<U256>, QueryError> {
         let (reader, holder, kind) = (self.reader, self.holder, self.kind);
-        if reader.is_told_of(token, kind)? && reader.view.holding(holder, kind, token)?.is_zero() {
-            return Ok(reader.token_facts.balance(token, holder)?);
+        let Some(told_of) = reader.told_of(token, kind)? else {
+            return Ok(None);
+        };
+        match reader.holding(&told_of, holder, kind)?.is_zero() {
+            true => Ok(reader.token_facts.balance(token, holder)?),
+            false => Ok(None),
         }
-        Ok(None)
     }
 
     /// What the zero address was sent of a token, where it holds that.
@@ -270,15 +274,15 @@ impl Reader {
         let Some(balance) = self.token_facts.balance(token, holder)? else {
             return Ok(None);
         };
-        Ok(self.is_told_of(token, kind)?.then_some(balance))
+        Ok(self.told_of(token, kind)?.map(|_| balance))
     }
 
-    /// Whether it is the contract that tells what is held of a token by a standard: it is not exact, and its `balanceOf` speaks
+    /// The token, where it is its contract that tells what is held of it by a standard: it is not exact, and its `balanceOf` speaks
     /// of that one.
-    fn is_told_of(&self, token: &Address, kind: TokenKind) -> Result<bool, QueryError> {
+    fn told_of(&self, token: &Address, kind: TokenKind) -> Result<Option<Token>, QueryError> {
         match self.token(token)?.filter(|token| !token.is_exact()) {
-            Some(token) => Ok(self.standard_of_balances(&token)? == kind),
-            None => Ok(false),
+            Some(token) if self.standard_of_balances(&token)? == kind => Ok(Some(token)),
+            _ => Ok(None),
         }
     }
 }

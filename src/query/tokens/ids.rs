@@ -53,7 +53,7 @@ impl Reader {
             }
             count
         } else {
-            let held = self.view.holding(owner, TokenKind::Erc721, &token.address)?;
+            let held = self.holding(token, owner, TokenKind::Erc721)?;
             u64::try_from(held).unwrap_or(u64::MAX)
         };
         // Whom the contract says to hold none holds none of what events name.

@@ -167,7 +167,19 @@ impl Reader {
         if holder.is_zero() {
             return Ok(token.verdict.zero.zero_holds(token.state.to_zero));
         }
-        Ok(self.view.holding(holder, token.kind(), &token.address)?)
+        self.holding(token, holder, token.kind())
+    }
+
+    /// What an account holds of a token by a standard, by the ledger, now; the zero address has no such row.
+    fn holding(&self, token: &Token, holder: &Address, kind: TokenKind) -> Result<U256, QueryError> {
+        if holder.is_zero() {
+            return Ok(U256::ZERO);
+        }
+        let under = match kind == token.kind() {
+            true => token.state.held_under(),
+            false => kind,
+        };
+        Ok(self.view.holding(holder, under, &token.address)?)
     }
 
     /// What an account held of a token after a block, by the ledger (T9).
@@ -236,7 +248,7 @@ impl Reader {
     pub fn balance_by_events(&self, token: &Token, holder: &Address, block: u64) -> Result<U256, QueryError> {
         match self.standard_of_balances(token)? {
             own if own == token.kind() => self.token_balance_at(token, holder, block),
-            other => Ok(self.view.holding(holder, other, &token.address)?),
+            other => self.holding(token, holder, other),
         }
     }
 

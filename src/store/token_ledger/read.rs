@@ -52,43 +52,13 @@ impl View {
         Ok(last?.unwrap_or_default())
     }
 
-    /// What an account holds now of a token of some kind.
+    /// What an account holds now of a token, where that stands under this kind.
     pub fn holding(&self, holder: &Address, kind: TokenKind, token: &Address) -> Result<U256, StoreError> {
-        if let Some(amount) = self.held_under(holder, kind, token)? {
-            return Ok(amount);
-        }
-        let unmoved = !holder.is_zero() && self.unmoved(token)? == Some(kind);
-        let amount = match unmoved {
-            true => self.held_under(holder, TokenKind::Unknown, token)?,
-            false => None,
-        };
-        Ok(amount.unwrap_or_default())
-    }
-
-    fn held_under(
-        &self,
-        holder: &Address,
-        kind: TokenKind,
-        token: &Address,
-    ) -> Result<Option<U256>, StoreError> {
         let key = tokens::holding(holder, kind, token);
-        let corrupt = StoreError::corrupt(Table::Holdings.name(), &key);
-        let value = self.get(Table::Holdings, &key)?;
-        value
-            .map(|value| read_amount(&value))
-            .transpose()
-            .map_err(corrupt)
-    }
-
-    /// The kind of a token of which what is held stands under none, for good.
-    fn unmoved(&self, token: &Address) -> Result<Option<TokenKind>, StoreError> {
-        let key = tokens::unmoved(token);
-        let corrupt = StoreError::corrupt(Table::Holdings.name(), &key);
-        let value = self.get(Table::Holdings, &key)?;
-        value
-            .map(|value| tokens::read_unmoved(&value))
-            .transpose()
-            .map_err(corrupt)
+        match self.get(Table::Holdings, &key)? {
+            None => Ok(U256::ZERO),
+            Some(value) => read_amount(&value).map_err(StoreError::corrupt(Table::Holdings.name(), &key)),
+        }
     }
 
     /// The address of a token id.
